@@ -1,0 +1,1 @@
+//! Room: config (see broker/ARCHITECTURE.md).

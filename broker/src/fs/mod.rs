@@ -1,0 +1,1 @@
+//! Room: fs (see broker/ARCHITECTURE.md).

@@ -1,0 +1,1 @@
+//! Room: journal (see broker/ARCHITECTURE.md).

@@ -1,0 +1,12 @@
+//! weir: an embedded event broker for the internal plane of multi-agent systems.
+
+pub mod config;
+pub mod model;
+
+mod engine;
+mod fs;
+mod journal;
+mod read;
+mod state;
+mod telemetry;
+mod transport;

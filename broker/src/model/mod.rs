@@ -1,0 +1,1 @@
+//! Room: model (see broker/ARCHITECTURE.md).

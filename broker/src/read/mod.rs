@@ -1,0 +1,1 @@
+//! Room: read (see broker/ARCHITECTURE.md).

@@ -1,0 +1,1 @@
+//! Room: telemetry (see broker/ARCHITECTURE.md).

@@ -1,0 +1,1 @@
+//! Room: transport (see broker/ARCHITECTURE.md).
