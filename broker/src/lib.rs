@@ -1,5 +1,6 @@
 //! weir: an embedded event broker for the internal plane of multi-agent systems.
 
+pub mod clock;
 pub mod config;
 pub mod model;
 

@@ -1,1 +1,7 @@
-//! Room: model (see broker/ARCHITECTURE.md).
+//! The words every room shares: positions, names, times, limits. Plain values; no I/O.
+
+mod position;
+mod time;
+
+pub use position::{ChannelNo, Epoch, GroupNo, Lsn, Offset, PolicyNo, SegmentNo};
+pub use time::UnixMillis;
