@@ -1,7 +1,28 @@
-//! The words every room shares: positions, names, times, limits. Plain values; no I/O.
+//! The words every room shares: positions, names, times, limits, and the values that calls and answers are made of.
+//! Plain values; no I/O.
 
+mod consume;
+mod execution;
+mod group;
+mod ledger;
 mod position;
+mod publish;
+mod refusal;
 mod time;
 
+pub use consume::{
+    BeginResult, Complete, CompleteResult, Delivery, EndedAs, ExecutionHint, FetchLimits, LeaseRef, Notice, Outcome,
+    SessionId, SessionRef, Settle, SettleResult, Waiting,
+};
+pub use execution::{Effect, ExecutionState, FinalState, UnknownReason, Verdict};
+pub use group::{
+    GoneCause, GroupAudit, GroupCounts, GroupInfo, GroupRef, GroupSpec, MemberInfo, ParkedInfo, Selector, SettledCause,
+    Start,
+};
+pub use ledger::{
+    BeginInfo, ChannelInfo, DeliveryInfo, Execution, ExecutionFilter, Explanation, Page, Remark, RemarkKind, Resolve,
+};
 pub use position::{ChannelNo, Epoch, GroupNo, Lsn, Offset, PolicyNo, SegmentNo};
+pub use publish::{ChannelRef, Duplicate, DuplicateKind, Level, Publish, PublishResult, Published};
+pub use refusal::{Reason, Refusal};
 pub use time::UnixMillis;
