@@ -279,3 +279,12 @@ pub enum Notice {
     /// Nothing to hand out, and why.
     Waiting(Waiting),
 }
+
+/// What a call's `held` list came to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HeldAnswer {
+    /// Leases of the list that go on: the epoch as listed, and the epoch from now on.
+    pub kept: Vec<(Epoch, Epoch)>,
+    /// Leases of the list that are over: stop working on them.
+    pub lost: Vec<Epoch>,
+}

@@ -11,7 +11,7 @@ mod refusal;
 mod time;
 
 pub use consume::{
-    BeginResult, Complete, CompleteResult, Delivery, EndedAs, ExecutionHint, FetchLimits, LeaseRef, Notice, Outcome,
+    BeginResult, Complete, CompleteResult, Delivery, EndedAs, ExecutionHint, FetchLimits, HeldAnswer, LeaseRef, Notice, Outcome,
     SessionId, SessionRef, Settle, SettleResult, Waiting,
 };
 pub use execution::{Effect, ExecutionState, FinalState, UnknownReason, Verdict};

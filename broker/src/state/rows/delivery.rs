@@ -15,8 +15,12 @@ pub(crate) struct LeaseRow {
     pub(crate) granted_at: UnixMillis,
     /// For a lease with its own duration.
     pub(crate) expires: Option<UnixMillis>,
-    /// The execution this lease has begun, and its token.
-    pub(crate) begun: Option<(ExecutionHash, Epoch)>,
+    /// The execution of its request, in an executing group.
+    pub(crate) execution: Option<ExecutionHash>,
+    /// The token of the begin made under this lease.
+    pub(crate) begun: Option<Epoch>,
+    /// Broker time at which a begun execution becomes UNKNOWN.
+    pub(crate) deadline: Option<UnixMillis>,
 }
 
 /// What a partition's first message is at.

@@ -1,5 +1,6 @@
-//! `executions`: `tenant, 0, hash of (tenant, execution id): u128` -> [`ExecutionRow`]. The ledger: one row an
-//! execution, listed by tenant. Written when anything is heard of the execution; goes after `remember`.
+//! `executions`: `execution hash: u128` -> [`ExecutionRow`]. The ledger: one row an execution. The hash begins with 40
+//! bits of the tenant's (see `engine::hash`), so that a tenant's executions are one range. Written when anything is heard
+//! of the execution; goes after `remember`.
 
 use crate::journal::entry::{ExecutionHash, PartitionKey};
 use crate::model::{
@@ -28,6 +29,8 @@ pub(crate) struct ExecutionRow {
     pub(crate) artifact_ref: String,
     pub(crate) no_artifact: bool,
     pub(crate) effect: Effect,
+    /// The channel of its first message.
+    pub(crate) home: ChannelNo,
     pub(crate) request: Option<RequestRow>,
     /// The first definite report that a message carries.
     pub(crate) report: Option<(ChannelNo, Offset)>,
@@ -88,7 +91,7 @@ pub(crate) struct RemarkRow {
 }
 
 impl ExecutionRow {
-    pub(crate) fn new(tenant: String, execution_id: String, task_id: String, at: UnixMillis) -> Self {
+    pub(crate) fn new(tenant: String, execution_id: String, task_id: String, home: ChannelNo, at: UnixMillis) -> Self {
         Self {
             tenant,
             execution_id,
@@ -101,6 +104,7 @@ impl ExecutionRow {
             artifact_ref: String::new(),
             no_artifact: false,
             effect: Effect::Unspecified,
+            home,
             request: None,
             report: None,
             begin: None,
@@ -144,14 +148,6 @@ impl ExecutionRow {
     }
 }
 
-pub(crate) fn execution_key(tenant: &str, execution: ExecutionHash) -> Vec<u8> {
-    let mut key = execution_prefix(tenant);
-    key.extend_from_slice(&execution.to_be_bytes());
-    key
-}
-
-pub(crate) fn execution_prefix(tenant: &str) -> Vec<u8> {
-    let mut key = tenant.as_bytes().to_vec();
-    key.push(0);
-    key
+pub(crate) fn execution_key(execution: ExecutionHash) -> Vec<u8> {
+    execution.to_be_bytes().to_vec()
 }

@@ -22,7 +22,7 @@ pub(crate) use dedup::{DedupRow, pair_key};
 pub(crate) use delivery::{DeliveryRow, DeliveryState, LeaseRow, delivery_key, parse_delivery_key};
 pub(crate) use execution::{
     BeginRow, DELIVERIES_FIRST, DELIVERIES_LAST, DeliveryRecord, ExecutionRow, REMARKS_MAX, RemarkRow, RequestRow,
-    execution_key, execution_prefix,
+    execution_key,
 };
 pub(crate) use group::{GroupRow, group_key};
 pub(crate) use policy::{PolicyRow, policy_key};

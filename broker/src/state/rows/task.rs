@@ -4,7 +4,7 @@
 
 use super::{RowError, take};
 use crate::journal::entry::TaskHash;
-use crate::model::{ChannelNo, Offset};
+use crate::model::{ChannelNo, Offset, UnixMillis};
 use serde::{Deserialize, Serialize};
 
 /// Some of a task's messages, ascending.
@@ -20,6 +20,10 @@ pub(crate) struct TaskMessage {
     pub(crate) offset: Offset,
     /// Hash of its message id.
     pub(crate) id: u128,
+    /// Hash of payload, content type and artifact_ref.
+    pub(crate) body: u64,
+    /// When it was published.
+    pub(crate) at: UnixMillis,
 }
 
 pub(crate) fn task_key(channel: ChannelNo, task: TaskHash, first: Offset) -> Vec<u8> {
