@@ -2,7 +2,7 @@
 
 use super::head::MessageHead;
 use super::want::Want;
-use crate::journal::entry::Entry;
+use crate::journal::entry::{Entry, ExecutionHash};
 use crate::model::{
     BeginResult, ChannelInfo, ChannelNo, ChannelRef, Complete, CompleteResult, Execution, ExecutionHint, Explanation,
     FetchLimits, GoneCause, GroupAudit, GroupInfo, GroupRef, GroupSpec, HeldAnswer, LeaseRef, Lsn, MemberInfo, Notice,
@@ -47,7 +47,7 @@ pub(crate) enum Command {
     Extend(SessionRef, Vec<(LeaseRef, u64)>),
     /// "I am about to act."
     Begin(SessionRef, LeaseRef),
-    /// Settle, outcome and follow-ups in one. The heads are those of `publishes`, in order.
+    /// Settle, outcome and follow-ups in one. The heads are those of `result`, if there is one, and `publishes`, in order.
     Complete(SessionRef, Box<Complete>, Vec<Arc<MessageHead>>),
     /// End an UNKNOWN.
     Resolve(Resolve),
@@ -71,8 +71,10 @@ pub(crate) enum Command {
     UnsavedChannels,
     /// Channels by number.
     GetChannels(Vec<ChannelNo>),
-    /// Executions changed since the last checkpoint, and the tenant's range.
+    /// Executions of a tenant that a scan of state may miss: those changed since the last checkpoint.
     UnsavedExecutions(String),
+    /// Executions by hash.
+    GetExecutions(Vec<ExecutionHash>),
     /// All groups with their books, and broker-wide numbers.
     Snapshot,
     /// The books of a group counted over these channels.
@@ -103,7 +105,8 @@ pub(crate) enum Reply {
     Parked(Vec<ParkedInfo>),
     Policies(Vec<ChannelPolicy>),
     UnsavedChannels(Vec<(ChannelRef, ChannelNo)>),
-    UnsavedExecutions(Vec<(u128, Option<Box<Execution>>)>),
+    UnsavedExecutions(Vec<ExecutionHash>),
+    Executions(Vec<Execution>),
     Snapshot(Box<Snapshot>),
     Audited(Box<GroupAudit>),
 }

@@ -32,6 +32,8 @@ pub(super) struct Live {
     /// Its stream, by the ticket it was opened with.
     pub(super) stream: Option<Ticket>,
     pub(super) notices: Vec<Notice>,
+    /// Leases it took over when it joined: their epochs before and since.
+    pub(super) moved: Vec<(crate::model::Epoch, crate::model::Epoch)>,
 }
 
 impl Live {

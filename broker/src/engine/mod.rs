@@ -5,8 +5,10 @@
 //! ready. Liveness of sessions, credit and waiting fetches are volatile: no entry carries them and no restart keeps them.
 
 mod cache;
+mod carry_out;
 mod command;
 mod complete;
+mod compose;
 mod dispatch;
 mod execution;
 mod expiry;

@@ -2,9 +2,9 @@
 
 use super::head::MessageHead;
 use super::row_key::RowKey;
-use crate::journal::entry::{ExecutionHash, TaskHash};
+use crate::journal::entry::TaskHash;
 use crate::model::{ChannelNo, GroupNo, PolicyNo};
-use crate::state::rows::{ExecutionRow, TaskMessage};
+use crate::state::rows::TaskMessage;
 use bytes::Bytes;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -55,11 +55,4 @@ pub(crate) enum Arrival {
         through: Option<(String, String)>,
     },
     Tasks { group: GroupNo, channel: ChannelNo, page: TaskPage, finished: u64 },
-}
-
-/// A page of stored executions, ascending by hash, for a listing.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct ExecutionPage {
-    pub(crate) rows: Vec<(ExecutionHash, ExecutionRow)>,
-    pub(crate) through: Option<ExecutionHash>,
 }

@@ -148,6 +148,8 @@ pub(crate) enum Entry {
     },
     /// The request went before anybody began.
     ExecutionExpired { execution: ExecutionHash, at: UnixMillis },
+    /// The partition's first message is set aside without a lease.
+    HeadParked { partition: PartitionKey, offset: Offset, reason: String, at: UnixMillis },
 }
 
 /// Why entries did not decode.

@@ -228,7 +228,9 @@ pub enum BeginResult {
 pub struct Complete {
     /// Which lease.
     pub lease: LeaseRef,
-    /// The execution; needed once the lease is over, checked while it lives.
+    /// Tenant of the execution.
+    pub tenant: String,
+    /// The execution; it is found by this once the lease is over, and checked while the lease lives.
     pub execution_id: String,
     /// The begin it reports for.
     pub fencing_token: Epoch,
@@ -236,7 +238,10 @@ pub struct Complete {
     pub final_state: FinalState,
     /// What it produced.
     pub artifact_ref: String,
-    /// Follow-ups to any channels of the tenant; at most 16. If none carries the pair, weir appends a `task.result`.
+    /// The result message for the request's own channel; without it, and unless a follow-up carries the pair, weir
+    /// appends a `task.result` of its own.
+    pub result: Option<Bytes>,
+    /// Follow-ups to any channels of the tenant; at most 16.
     pub publishes: Vec<(ChannelRef, Bytes)>,
 }
 

@@ -5,6 +5,7 @@ mod consume;
 mod execution;
 mod group;
 mod ledger;
+pub mod policy;
 mod position;
 mod publish;
 mod refusal;

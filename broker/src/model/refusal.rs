@@ -27,6 +27,8 @@ pub enum Reason {
     Fenced,
     /// The execution has begun, so this outcome needs `not_executed`.
     ExecutionBegun,
+    /// The execution is not UNKNOWN, so there is nothing to resolve.
+    NotUnknown,
     /// Not the first unsettled message of its partition.
     OutOfOrder,
     /// The group still has members.
@@ -69,6 +71,7 @@ impl Reason {
             Self::StaleSession => "STALE_SESSION",
             Self::Fenced => "FENCED",
             Self::ExecutionBegun => "EXECUTION_BEGUN",
+            Self::NotUnknown => "EXECUTION_NOT_UNKNOWN",
             Self::OutOfOrder => "OUT_OF_ORDER",
             Self::GroupNotEmpty => "GROUP_NOT_EMPTY",
             Self::PolicyOwnedByFile => "POLICY_OWNED_BY_FILE",

@@ -124,6 +124,11 @@ impl Memory {
                 let row = self.head_row(*partition, *offset);
                 self.set_delivery(*partition, Some(DeliveryRow { state, ..row }));
             }
+            Entry::HeadParked { partition, offset, reason, at } => {
+                let row = self.head_row(*partition, *offset);
+                let state = DeliveryState::Parked { since: *at };
+                self.set_delivery(*partition, Some(DeliveryRow { state, reason: reason.clone(), ..row }));
+            }
             Entry::HeadFreed { partition, offset } => {
                 let row = self.head_row(*partition, *offset);
                 self.set_delivery(*partition, Some(DeliveryRow { state: DeliveryState::Ready, ..row }));
@@ -149,7 +154,10 @@ impl Memory {
                 };
                 self.begun(*execution, begin, *effect);
             }
-            Entry::BeginWithdrawn { execution, at } => self.begin_withdrawn(*execution, *at),
+            Entry::BeginWithdrawn { execution, at } => {
+                self.forget_begin_of_lease(*execution);
+                self.begin_withdrawn(*execution, *at);
+            }
             Entry::BecameUnknown { execution, reason, text, at } => {
                 self.time = self.time.max(*at);
                 self.became_unknown(*execution, *reason, text, *at);
@@ -165,6 +173,9 @@ impl Memory {
             }
             Entry::ReportFenced { execution, state, text, at } => self.report_fenced(*execution, *state, text, *at),
             Entry::Resolved { execution, state, artifact_ref, evidence, by, at } => {
+                if state.is_none() {
+                    self.forget_begin_of_lease(*execution);
+                }
                 let text = if by.is_empty() { evidence.clone() } else { format!("{by}: {evidence}") };
                 self.resolved(*execution, *state, artifact_ref, text, *at);
             }
@@ -444,6 +455,17 @@ impl Memory {
         {
             change(lease);
             self.set_delivery(key, Some(row));
+        }
+    }
+
+    /// The begin that stands will not any more: if its lease lives, that lease has begun nothing.
+    fn forget_begin_of_lease(&mut self, execution: ExecutionHash) {
+        let begin = self.executions.get(&execution).and_then(|row| row.begin.as_ref());
+        if let Some((partition, epoch)) = begin.map(|begin| (begin.partition, begin.epoch)) {
+            self.change_lease(partition, epoch, |lease| {
+                lease.begun = None;
+                lease.deadline = None;
+            });
         }
     }
 

@@ -1,0 +1,85 @@
+//! What time alone brings about.
+
+use super::Engine;
+use super::command::Turn;
+use super::row_key::RowKey;
+use super::want::Want;
+use crate::journal::entry::Entry;
+use crate::model::{LeaseRef, Notice, SessionId, UnixMillis, UnknownReason};
+use crate::state::rows::DeliveryState;
+
+/// Things that are due and carried out in one turn; the rest follows in the next.
+const DUE_MAX: usize = 1024;
+
+impl Engine {
+    /// When [`Engine::tick`] has something to do next.
+    pub(crate) fn next_due(&self) -> Option<UnixMillis> {
+        let sessions = self.live.iter().map(|(id, live)| {
+            let silence = live.last_seen.plus(self.timeout_ms(*id));
+            live.fetch.as_ref().map_or(silence, |fetch| silence.min(fetch.until))
+        });
+        let partitions = self.memory.due.first().map(|(at, _)| *at);
+        sessions.chain(partitions).min()
+    }
+
+    fn timeout_ms(&self, id: SessionId) -> u64 {
+        self.memory.sessions.get(&id).map_or(0, |session| session.row.timeout_ms)
+    }
+
+    pub(super) fn expire(&mut self, now: UnixMillis, turn: &mut Turn) {
+        let silent: Vec<_> = self
+            .live
+            .iter()
+            .filter(|(id, live)| live.last_seen.plus(self.timeout_ms(**id)) <= now)
+            .map(|(id, _)| *id)
+            .collect();
+        for id in silent {
+            if self.rows_of_session(id, turn) {
+                self.end_session(now, id, true, turn);
+            }
+        }
+        let due: Vec<_> =
+            self.memory.due.iter().take_while(|(at, _)| *at <= now).map(|(_, key)| *key).take(DUE_MAX).collect();
+        for partition in due {
+            let Some(row) = self.memory.partition(partition).and_then(|p| p.delivery.clone()) else { continue };
+            match &row.state {
+                DeliveryState::Delayed { .. } => {
+                    self.emit(turn, Entry::HeadFreed { partition, offset: row.offset });
+                }
+                DeliveryState::Leased(lease) => {
+                    let Some(live) = self.memory.lease(lease.epoch) else { continue };
+                    if !self.rows_of_lease(lease.epoch, turn) {
+                        continue;
+                    }
+                    if lease.expires.is_some_and(|at| at <= now) {
+                        self.lose(now, &live, true, turn);
+                    } else if let Some(execution) = lease.execution {
+                        let text = "its deadline passed after a begin".to_owned();
+                        let reason = UnknownReason::Deadline;
+                        self.emit(turn, Entry::BecameUnknown { execution, reason, text, at: now });
+                        let lease_ref = LeaseRef { epoch: lease.epoch, offset: row.offset };
+                        self.notify(lease.session, Notice::Cancelled { lease: lease_ref, state: None }, turn);
+                    }
+                }
+                DeliveryState::Ready | DeliveryState::Held { .. } | DeliveryState::Parked { .. } => {}
+            }
+        }
+    }
+
+    /// Whether all rows are in memory that the end of the session touches; asks for those that are not.
+    fn rows_of_session(&mut self, id: SessionId, turn: &mut Turn) -> bool {
+        let epochs: Vec<_> =
+            self.memory.sessions.get(&id).map(|s| s.leases.iter().copied().collect()).unwrap_or_default();
+        epochs.into_iter().fold(true, |all, epoch| self.rows_of_lease(epoch, turn) && all)
+    }
+
+    fn rows_of_lease(&mut self, epoch: crate::model::Epoch, turn: &mut Turn) -> bool {
+        let Some(execution) = self.memory.lease(epoch).and_then(|live| live.lease.execution) else { return true };
+        let key = RowKey::Execution(execution);
+        if self.memory.knows(&key) {
+            return true;
+        }
+        self.want(turn, Want::Row(key));
+        false
+    }
+}

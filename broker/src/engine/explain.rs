@@ -1,0 +1,144 @@
+//! The whole story of an execution, and what it comes to.
+
+use super::Engine;
+use crate::journal::entry::ExecutionHash;
+use crate::model::{EndedAs, Execution, ExecutionState, Explanation, FinalState, RemarkKind, UnixMillis, Verdict};
+
+impl Engine {
+    pub(super) fn explanation(&self, execution: ExecutionHash) -> Option<Explanation> {
+        let row = self.memory.executions.get(&execution)?;
+        let picture = self.picture(row);
+        let verdict = verdict(&picture, row.completed_refused);
+        Some(Explanation { verdict, summary: summary(&picture, verdict), story: story(&picture), execution: picture })
+    }
+}
+
+/// Design, section 7.
+fn verdict(x: &Execution, completed_refused: bool) -> Verdict {
+    let standing = x.begins.saturating_sub(x.begins_withdrawn);
+    if x.contradiction {
+        return Verdict::Contradiction;
+    }
+    match x.state {
+        ExecutionState::Completed if x.begins == 0 => Verdict::ReportedOnly,
+        ExecutionState::Completed if completed_refused => Verdict::Contradiction,
+        ExecutionState::Completed if standing > 1 => Verdict::EffectRepeated,
+        ExecutionState::Completed if standing == 1 => Verdict::EffectOnce,
+        // All its begins were withdrawn, and yet somebody reports that it was done.
+        ExecutionState::Completed => Verdict::Contradiction,
+        ExecutionState::Failed | ExecutionState::Canceled | ExecutionState::Rejected if standing == 0 => {
+            Verdict::ReportedOnly
+        }
+        ExecutionState::Failed | ExecutionState::Canceled | ExecutionState::Rejected => Verdict::NoEffectReported,
+        ExecutionState::Unknown => Verdict::EffectUnknown,
+        ExecutionState::Begun if x.begin.as_ref().is_some_and(|begin| begin.live) => Verdict::InProgress,
+        ExecutionState::Begun => Verdict::EffectUnknown,
+        ExecutionState::Requested | ExecutionState::Expired => Verdict::NeverBegun,
+    }
+}
+
+fn times(n: u64) -> String {
+    match n {
+        0 => "never".to_owned(),
+        1 => "once".to_owned(),
+        2 => "twice".to_owned(),
+        n => format!("{n} times"),
+    }
+}
+
+fn summary(x: &Execution, verdict: Verdict) -> String {
+    let delivered = format!("delivered {}", times(x.deliveries_total));
+    let repeats = if x.duplicates == 0 { String::new() } else { format!(", reported again {}", times(x.duplicates)) };
+    let end = match verdict {
+        Verdict::EffectOnce => "begun once and completed: the effect happened once".to_owned(),
+        Verdict::EffectRepeated => {
+            format!("completed after {} begins that stand: the effect may have happened more than once", x.begins - x.begins_withdrawn)
+        }
+        Verdict::ReportedOnly => format!("{} as reported, without a begin", x.state.name()),
+        Verdict::NoEffectReported => format!("begun, and reported {}", x.state.name()),
+        Verdict::EffectUnknown => format!(
+            "begun or tried, and nobody knows what became of it ({})",
+            x.unknown_reason.map_or("no report", |reason| reason.name())
+        ),
+        Verdict::Contradiction => "the reports contradict each other".to_owned(),
+        Verdict::NeverBegun if x.state == ExecutionState::Expired => "expired before anybody began".to_owned(),
+        Verdict::NeverBegun => "nobody has begun it".to_owned(),
+        Verdict::InProgress => "begun, and its holder is still at it".to_owned(),
+    };
+    format!("{}: {delivered}{repeats}; {end}", x.execution_id)
+}
+
+fn story(x: &Execution) -> Vec<(UnixMillis, String)> {
+    let mut story = Vec::new();
+    let first = match &x.request {
+        Some((channel, offset)) => format!("requested as message {offset} of {channel}, task {}", x.task_id),
+        None => format!("first heard of, in task {}; no request came", x.task_id),
+    };
+    story.push((x.first_seen, first));
+    let kept = x.deliveries.len() as u64;
+    for (i, delivery) in x.deliveries.iter().enumerate() {
+        if x.deliveries_total > kept && i == crate::state::rows::DELIVERIES_FIRST {
+            story.push((delivery.at, format!("({} more deliveries)", x.deliveries_total - kept)));
+        }
+        let end = match delivery.ended {
+            None => "still leased".to_owned(),
+            Some((how, at)) => format!("{} after {} ms", ended(how), at.since(delivery.at)),
+        };
+        let begun = if delivery.begun { ", begun" } else { "" };
+        story.push((
+            delivery.at,
+            format!(
+                "delivered to {} of group {} as attempt {}{begun}; {end}",
+                delivery.member, delivery.group, delivery.attempt
+            ),
+        ));
+    }
+    if let Some(begin) = &x.begin {
+        let lives = if begin.live { "its lease lives" } else { "its lease is over" };
+        story.push((begin.at, format!("begun by {} with token {}; {lives}", begin.member, begin.token)));
+    }
+    for remark in &x.remarks {
+        let what = match remark.kind {
+            RemarkKind::BecameUnknown(reason) => format!("became UNKNOWN ({})", reason.name()),
+            RemarkKind::Late(state) => format!("late report {}, taken", state.name()),
+            RemarkKind::Fenced(state) => format!("report {} refused, its begin does not stand", state.name()),
+            RemarkKind::Contradicting(state) => format!("contradicting report {}", state.name()),
+            RemarkKind::Ignored(state) => format!("report {} changed nothing", state.name()),
+            RemarkKind::Resolved(Some(state)) => format!("resolved as {}", state.name()),
+            RemarkKind::Resolved(None) => "resolved as NOT_EXECUTED; its begin is withdrawn".to_owned(),
+            RemarkKind::NotExecuted => "begin withdrawn".to_owned(),
+            RemarkKind::Expired => "expired".to_owned(),
+        };
+        story.push((remark.at, if remark.text.is_empty() { what } else { format!("{what}: {}", remark.text) }));
+    }
+    if let Some(state) = x.state.definite() {
+        let at = match &x.report {
+            Some((channel, offset)) => format!("; message {offset} of {channel}"),
+            None => String::new(),
+        };
+        let artifact = match (x.artifact_ref.as_str(), state) {
+            ("", FinalState::Completed) => ", without an artifact_ref".to_owned(),
+            ("", _) => String::new(),
+            (artifact, _) => format!(", {artifact}"),
+        };
+        story.push((x.since, format!("{}{artifact}{at}", state.name())));
+    }
+    if x.duplicates > 0 {
+        let other = x.payload_mismatches;
+        let other = if other == 0 { String::new() } else { format!(", {other} of them with another payload") };
+        story.push((x.since, format!("{} repeats were answered with the first one's place{other}", x.duplicates)));
+    }
+    story.sort_by_key(|(at, _)| *at);
+    story
+}
+
+const fn ended(how: EndedAs) -> &'static str {
+    match how {
+        EndedAs::Done => "settled done",
+        EndedAs::Released => "given back",
+        EndedAs::Retried => "reported failed",
+        EndedAs::Rejected => "set aside",
+        EndedAs::Unknown => "settled UNKNOWN",
+        EndedAs::Lost => "lease over",
+    }
+}
