@@ -1,1 +1,3 @@
 //! Room: journal (see broker/ARCHITECTURE.md).
+
+pub(crate) mod entry;

@@ -25,6 +25,7 @@ mod memory;
 mod options;
 mod range;
 mod rocks;
+pub(crate) mod rows;
 mod store;
 
 #[allow(unused_imports, reason = "as above")]
