@@ -1,0 +1,11 @@
+//! Tests of the room as a whole.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::cast_possible_truncation
+)]
+
+mod rig;
+mod writing;
+
+use rig::{Rig, Told};
