@@ -22,39 +22,23 @@ fn main() -> Result<(), Box<dyn Error>> {
     let public = parse("weir/v1")?;
     let test = parse("weir/test/v1")?;
 
-    fs::write(
-        out.join("weir.v1.bin"),
-        without_comments(&public).encode_to_vec(),
-    )?;
-    fs::write(
-        out.join("weir.test.v1.bin"),
-        without_comments(&test).encode_to_vec(),
-    )?;
+    fs::write(out.join("weir.v1.bin"), without_comments(&public).encode_to_vec())?;
+    fs::write(out.join("weir.test.v1.bin"), without_comments(&test).encode_to_vec())?;
 
     let raw = with_messages_as_bytes(public.clone());
     let shared = names_without(&holders_of_messages(&public), &public);
     generate(public, &out.join("typed"), PACKAGE, false, &BTreeSet::new())?;
     generate(raw, &out.join("server"), PACKAGE, true, &shared)?;
-    generate(
-        test,
-        &out.join("test"),
-        TEST_PACKAGE,
-        true,
-        &BTreeSet::new(),
-    )
+    generate(test, &out.join("test"), TEST_PACKAGE, true, &BTreeSet::new())
 }
 
 /// All protos of one folder, with their comments.
 fn parse(folder: &str) -> Result<FileDescriptorSet, Box<dyn Error>> {
-    let mut files = fs::read_dir(folder)?
-        .map(|entry| entry.map(|entry| entry.path()))
-        .collect::<Result<Vec<_>, _>>()?;
+    let mut files =
+        fs::read_dir(folder)?.map(|entry| entry.map(|entry| entry.path())).collect::<Result<Vec<_>, _>>()?;
     files.sort();
     let mut compiler = protox::Compiler::new(["."])?;
-    compiler
-        .include_source_info(true)
-        .include_imports(true)
-        .open_files(files)?;
+    compiler.include_source_info(true).include_imports(true).open_files(files)?;
     Ok(compiler.file_descriptor_set())
 }
 
@@ -67,12 +51,7 @@ fn without_comments(set: &FileDescriptorSet) -> FileDescriptorSet {
 }
 
 fn with_messages_as_bytes(mut set: FileDescriptorSet) -> FileDescriptorSet {
-    for field in set
-        .file
-        .iter_mut()
-        .flat_map(|file| &mut file.message_type)
-        .flat_map(|message| &mut message.field)
-    {
+    for field in set.file.iter_mut().flat_map(|file| &mut file.message_type).flat_map(|message| &mut message.field) {
         if field.type_name() == MESSAGE {
             field.set_type(Type::Bytes);
             field.type_name = None;
@@ -101,24 +80,12 @@ fn holders_of_messages(set: &FileDescriptorSet) -> BTreeSet<String> {
 
 /// The names of all other messages and enums.
 fn names_without(excluded: &BTreeSet<String>, set: &FileDescriptorSet) -> BTreeSet<String> {
-    let enums = set.file.iter().flat_map(|file| {
-        file.enum_type
-            .iter()
-            .map(|item| full_name(file, item.name()))
-    });
-    messages(set)
-        .map(|(name, _)| name)
-        .chain(enums)
-        .filter(|name| !excluded.contains(name))
-        .collect()
+    let enums = set.file.iter().flat_map(|file| file.enum_type.iter().map(|item| full_name(file, item.name())));
+    messages(set).map(|(name, _)| name).chain(enums).filter(|name| !excluded.contains(name)).collect()
 }
 
 fn messages(set: &FileDescriptorSet) -> impl Iterator<Item = (String, &DescriptorProto)> {
-    set.file.iter().flat_map(|file| {
-        file.message_type
-            .iter()
-            .map(|item| (full_name(file, item.name()), item))
-    })
+    set.file.iter().flat_map(|file| file.message_type.iter().map(|item| (full_name(file, item.name()), item)))
 }
 
 fn full_name(file: &FileDescriptorProto, name: &str) -> String {

@@ -26,10 +26,7 @@ mod tests {
     #[test]
     fn a_reason_is_found_by_its_name() {
         assert_eq!(ErrorReason::LeaseLost.name(), "LEASE_LOST");
-        assert_eq!(
-            ErrorReason::from_name("LEASE_LOST"),
-            Some(ErrorReason::LeaseLost)
-        );
+        assert_eq!(ErrorReason::from_name("LEASE_LOST"), Some(ErrorReason::LeaseLost));
         assert_eq!(ErrorReason::from_name("NO_SUCH_REASON"), None);
     }
 }

@@ -4,7 +4,7 @@
 //! - [`server`] is for the broker's edge: the service traits, and each field that holds a whole [`v1::Message`] as
 //!   [`bytes::Bytes`]. Both look the same on the wire, so a producer's bytes are stored and delivered verbatim. Its
 //!   client stubs send messages that were encoded before. Types that hold no whole message are those of [`v1`].
-//! - [`test`] is the clock of brokers built for tests.
+//! - [`mod@test`] is the clock of brokers built for tests.
 //!
 //! The richer error details of `google.rpc` come from `tonic-types`; [`v1::ErrorReason`] is what weir puts into them.
 
@@ -17,8 +17,7 @@ pub const ERROR_DOMAIN: &str = "weir";
 pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/weir.v1.bin"));
 
 /// The encoded descriptors of package `weir.test.v1`, for reflection.
-pub const TEST_FILE_DESCRIPTOR_SET: &[u8] =
-    include_bytes!(concat!(env!("OUT_DIR"), "/weir.test.v1.bin"));
+pub const TEST_FILE_DESCRIPTOR_SET: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/weir.test.v1.bin"));
 
 /// The typed flavour of package `weir.v1`, with client stubs.
 #[allow(clippy::all, reason = "generated")]

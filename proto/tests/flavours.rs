@@ -30,16 +30,9 @@ fn the_server_reads_a_publish_with_each_message_verbatim() {
 
     let raw = server::PublishRequest::decode(typed.encode_to_vec().as_slice()).unwrap();
 
-    let expected: Vec<_> = typed
-        .messages
-        .iter()
-        .map(v1::Message::encode_to_vec)
-        .collect();
+    let expected: Vec<_> = typed.messages.iter().map(v1::Message::encode_to_vec).collect();
     assert_eq!(raw.messages, expected);
-    assert_eq!(
-        v1::PublishRequest::decode(raw.encode_to_vec().as_slice()).unwrap(),
-        typed
-    );
+    assert_eq!(v1::PublishRequest::decode(raw.encode_to_vec().as_slice()).unwrap(), typed);
 }
 
 #[test]
@@ -60,18 +53,12 @@ fn a_client_reads_a_delivery_the_server_wrote_as_bytes() {
     let typed = v1::FetchResponse::decode(raw.encode_to_vec().as_slice()).unwrap();
 
     assert_eq!(typed.deliveries[0].message, Some(message(1)));
-    assert_eq!(
-        (typed.deliveries[0].offset, typed.deliveries[0].epoch),
-        (3, 9)
-    );
+    assert_eq!((typed.deliveries[0].offset, typed.deliveries[0].epoch), (3, 9));
 }
 
 #[test]
 fn every_rpc_has_a_request_and_a_response_of_its_own() {
-    for encoded in [
-        weir_proto::FILE_DESCRIPTOR_SET,
-        weir_proto::TEST_FILE_DESCRIPTOR_SET,
-    ] {
+    for encoded in [weir_proto::FILE_DESCRIPTOR_SET, weir_proto::TEST_FILE_DESCRIPTOR_SET] {
         let set = prost_types::FileDescriptorSet::decode(encoded).unwrap();
         for file in &set.file {
             for method in file.service.iter().flat_map(|service| &service.method) {
@@ -80,11 +67,7 @@ fn every_rpc_has_a_request_and_a_response_of_its_own() {
                 assert_eq!(method.output_type(), own("Response"));
             }
             for item in &file.enum_type {
-                assert!(
-                    item.value[0].name().ends_with("_UNSPECIFIED"),
-                    "{}",
-                    item.name()
-                );
+                assert!(item.value[0].name().ends_with("_UNSPECIFIED"), "{}", item.name());
             }
         }
     }

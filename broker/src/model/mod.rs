@@ -1,10 +1,15 @@
 //! The words every room shares: positions, names, times, limits, and the values that calls and answers are made of.
 //! Plain values; no I/O.
 
+pub mod admission;
 mod consume;
+pub mod envelope;
 mod execution;
+mod fault;
 mod group;
 mod ledger;
+pub mod limits;
+pub mod names;
 pub mod policy;
 mod position;
 mod publish;
@@ -16,6 +21,7 @@ pub use consume::{
     SessionId, SessionRef, Settle, SettleResult, Waiting,
 };
 pub use execution::{Effect, ExecutionState, FinalState, UnknownReason, Verdict};
+pub use fault::{FieldFault, Rule};
 pub use group::{
     GoneCause, GroupAudit, GroupCounts, GroupInfo, GroupRef, GroupSpec, MemberInfo, ParkedInfo, Selector, SettledCause,
     Start,

@@ -1,5 +1,7 @@
 //! Channel policies: declared kinds of channels.
 
+use super::limits::{PAYLOAD_BYTES_DEFAULT, PAYLOAD_BYTES_MAX};
+use super::names::check_policy;
 use super::{Reason, Refusal};
 use serde::{Deserialize, Serialize};
 
@@ -11,10 +13,6 @@ pub const RETENTION_MS_DEFAULT: u64 = 24 * HOUR_MS;
 pub const DEPTH_ALERT_DEFAULT: u64 = 10_000;
 /// Default time for which executions and their pairs are remembered: 7 days.
 pub const REMEMBER_MS_DEFAULT: u64 = 7 * 24 * HOUR_MS;
-/// Default payload limit: 1 MiB.
-pub const PAYLOAD_BYTES_DEFAULT: u64 = 1024 * 1024;
-/// Greatest payload limit a policy may set: 15 MiB.
-pub const PAYLOAD_BYTES_MAX: u64 = 15 * 1024 * 1024;
 
 /// What a channel's key is made of. The tenant is always part of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -112,12 +110,7 @@ impl ChannelPolicy {
     /// # Errors
     /// The first rule broken, naming its field.
     pub fn validate(&self) -> Result<(), Refusal> {
-        let name_fits = !self.name.is_empty()
-            && self.name.len() <= 64
-            && self.name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_' || b == b'-');
-        if !name_fits {
-            return Err(Refusal::invalid("name", "1 to 64 of a-z, 0-9, _ and -"));
-        }
+        check_policy("name", &self.name)?;
         if self.retention_ms == 0 {
             return Err(Refusal::invalid("retention_ms", "more than 0"));
         }
