@@ -16,6 +16,8 @@
 )]
 
 mod os;
+#[cfg(test)]
+pub(crate) mod sim;
 
 pub(crate) use os::OsFileSystem;
 
