@@ -1,6 +1,6 @@
 //! Crashes at random instants, many seeds: what was confirmed is there, in order, without a hole.
 
-use super::rig::submit;
+use super::rig::{published, submission};
 use super::{Rig, Told};
 use crate::fs::sim::SimDisk;
 use crate::journal::{OpenError, SyncMode};
@@ -18,6 +18,8 @@ const LIVES: u32 = 6;
 struct Options {
     sync: SyncMode,
     spares: usize,
+    /// How many submissions are publishes that only ask for the write.
+    early: f64,
     /// How often the machine goes down with the process.
     power: f64,
 }
@@ -50,17 +52,18 @@ fn run(seed: u64, options: Options) {
                 confirmed = last;
                 submitted = last;
                 let told = Told::default();
-                let mut count = 0;
-                while journal.closed().is_none() && count < 300 {
+                let (early, mut count) = (Told::default(), 0);
+                while journal.closed().is_none() && submitted.get() - last.get() < 300 {
                     let burst = rng.random_range(1..8);
-                    submit(
-                        &journal,
-                        submitted.get() + 1,
-                        submitted.get() + burst,
-                        &told,
-                    );
-                    submitted = Lsn(submitted.get() + burst);
-                    count += burst as usize;
+                    for _ in 0..burst {
+                        submitted = submitted.next();
+                        if rng.random_bool(options.early) {
+                            journal.submit(published(submitted, &early));
+                        } else {
+                            journal.submit(submission(submitted, &told));
+                            count += 1;
+                        }
+                    }
                     if rng.random_bool(0.7) {
                         told.first(count);
                     }
@@ -99,6 +102,7 @@ fn what_was_confirmed_survives_power_cuts() {
     let options = Options {
         sync: SyncMode::Always,
         spares: 0,
+        early: 0.0,
         power: 1.0,
     };
     (0..150).for_each(|seed| run(seed, options));
@@ -109,6 +113,7 @@ fn what_was_confirmed_survives_deaths_and_power_cuts_in_turn_with_a_helper_at_wo
     let options = Options {
         sync: SyncMode::Always,
         spares: 2,
+        early: 0.0,
         power: 0.5,
     };
     (1000..1100).for_each(|seed| run(seed, options));
@@ -117,8 +122,9 @@ fn what_was_confirmed_survives_deaths_and_power_cuts_in_turn_with_a_helper_at_wo
 #[test]
 fn with_an_interval_what_waited_for_the_sync_survives_too() {
     let options = Options {
-        sync: SyncMode::Interval(Duration::from_millis(1)),
+        sync: SyncMode::Interval(Duration::from_millis(3)),
         spares: 0,
+        early: 0.9,
         power: 0.8,
     };
     (2000..2100).for_each(|seed| run(seed, options));

@@ -177,6 +177,15 @@ pub(super) fn submission(lsn: Lsn, told: &Told) -> Submission {
     }
 }
 
+/// A submission of one frame and one publish reply for it.
+pub(super) fn published(lsn: Lsn, told: &Told) -> Submission {
+    Submission {
+        waiters: Vec::new(),
+        early_waiters: vec![told.waiter(lsn)],
+        ..submission(lsn, told)
+    }
+}
+
 /// Submits the frames `first..=last`, one a submission.
 pub(super) fn submit(journal: &Journal, first: u64, last: u64, told: &Told) {
     for lsn in first..=last {

@@ -1,6 +1,6 @@
 //! The writer and the readers, on the machine's own file system.
 
-use super::rig::{frame, submission, submit, time_of};
+use super::rig::{frame, published, submission, submit, time_of};
 use super::{Rig, Told};
 use crate::fs::OsFileSystem;
 use crate::journal::{
@@ -371,21 +371,16 @@ fn with_an_interval_publish_replies_leave_before_the_sync_and_the_rest_after_it(
     rig.config.sync = SyncMode::Interval(Duration::from_secs(1));
     let told = Told::default();
     let (journal, _) = rig.open().unwrap();
-    let publish = |lsn: u64| Submission {
-        waiters: Vec::new(),
-        early_waiters: vec![told.waiter(Lsn(lsn))],
-        ..submission(Lsn(lsn), &told)
-    };
-    journal.submit(publish(1));
+    journal.submit(published(Lsn(1), &told));
     told.first(1);
-    journal.submit(publish(2));
+    journal.submit(published(Lsn(2), &told));
     submit(&journal, 3, 3, &told);
     assert_eq!(
         told.first(3),
         [(Lsn(1), true), (Lsn(2), true), (Lsn(3), true)]
     );
     assert_eq!(journal.durable(), Lsn(3));
-    journal.submit(publish(4));
+    journal.submit(published(Lsn(4), &told));
     journal.close().unwrap();
     assert_eq!(journal.durable(), Lsn(4));
 }
