@@ -65,6 +65,7 @@ mod tests {
             (7, 3, 4)
         );
         assert_eq!(resolved.policies.len(), 1);
+        assert_eq!(resolved.config_file.as_ref(), Some(&path));
 
         let by_variable = settings(ServeFlags::default(), |name| {
             (name == CONFIG_ENV).then(|| path.clone().into())

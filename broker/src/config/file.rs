@@ -14,6 +14,8 @@ use std::path::{Path, PathBuf};
 /// What a configuration file says. The default is that of no file at all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FileConfig {
+    /// Where it was read from, so that it can be read again; nothing for text and for no file.
+    pub path: Option<PathBuf>,
     /// The server's settings it gives.
     pub settings: Overrides,
     /// The channel policies it declares and therefore owns, in its order; empty if it declares none.
@@ -87,7 +89,11 @@ impl FileConfig {
             Ok(text) => Self::from_text(text),
             Err(fault) => Err(vec![not_text(&bytes, fault.valid_up_to())]),
         };
-        read.map_err(|faults| FileError::Faulty {
+        let with_path = |config| Self {
+            path: Some(path.to_owned()),
+            ..config
+        };
+        read.map(with_path).map_err(|faults| FileError::Faulty {
             path: path.to_owned(),
             faults,
         })

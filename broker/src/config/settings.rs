@@ -95,6 +95,8 @@ pub struct Settings {
     pub max_attempts: u32,
     /// How long a stop waits for members, in milliseconds.
     pub drain_limit_ms: u64,
+    /// The configuration file, if there is one: what a reload reads again.
+    pub config_file: Option<PathBuf>,
     /// The channel policies: those of the file, which then owns them; where it declares none, the built-in ones, which
     /// callers of the API may change.
     pub policies: Vec<ChannelPolicy>,
@@ -161,6 +163,7 @@ impl Settings {
                 .max_attempts
                 .map_or(ATTEMPTS_DEFAULT, |n| u32::try_from(n).unwrap_or(u32::MAX)),
             drain_limit_ms: given.drain_limit_ms.unwrap_or(default::DRAIN_LIMIT_MS),
+            config_file: file.path,
             policies,
         })
     }
