@@ -11,11 +11,7 @@ use weir_broker::model::policy::{ChannelPolicy, HOUR_MS, PolicyOwner};
 ///
 /// # Errors
 /// If the file cannot be read, or the answer not be written.
-pub(crate) fn run(
-    path: &Path,
-    out: &mut impl Write,
-    aside: &mut impl Write,
-) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(path: &Path, out: &mut impl Write, aside: &mut impl Write) -> anyhow::Result<ExitCode> {
     let config = match FileConfig::from_file(path) {
         Ok(config) => config,
         Err(faulty @ FileError::Faulty { .. }) => {
@@ -35,11 +31,7 @@ pub(crate) fn run(
         }
     };
     if let Err(exposed) = settings.refuse_exposure() {
-        writeln!(
-            aside,
-            "{}: as it stands, `weir serve` will refuse to start: {exposed}",
-            path.display()
-        )?;
+        writeln!(aside, "{}: as it stands, `weir serve` will refuse to start: {exposed}", path.display())?;
     }
     for policy in &settings.policies {
         writeln!(out, "{}", summary(policy))?;
@@ -49,15 +41,8 @@ pub(crate) fn run(
 
 fn summary(policy: &ChannelPolicy) -> String {
     let replay = if policy.replay { "replay" } else { "no replay" };
-    let max_depth = policy.max_depth.map_or_else(
-        || "no limit".to_owned(),
-        |depth| format!("refused at {depth}"),
-    );
-    let artifact = if policy.require_artifact {
-        ", COMPLETED needs an artifact"
-    } else {
-        ""
-    };
+    let max_depth = policy.max_depth.map_or_else(|| "no limit".to_owned(), |depth| format!("refused at {depth}"));
+    let artifact = if policy.require_artifact { ", COMPLETED needs an artifact" } else { "" };
     let owner = match policy.owner {
         PolicyOwner::File => "",
         PolicyOwner::Api => " (built in)",
@@ -90,9 +75,8 @@ mod tests {
 
     #[test]
     fn faults_are_printed_a_line_each_with_their_place() {
-        let (code, out, _) = check(
-            "internal_plane:\n  - { channel: a, retention: 1 }\n  - { channel: a, replay: 1 }\n",
-        );
+        let (code, out, _) =
+            check("internal_plane:\n  - { channel: a, retention: 1 }\n  - { channel: a, replay: 1 }\n");
         assert_eq!(code, ExitCode::FAILURE);
         assert_eq!(
             out,
@@ -112,38 +96,21 @@ mod tests {
             "a: key {tenant}:{agent_id}, kept 24 h, replay, alert at 10000, refused at 20000, remembered 168 h, payload \
              to 1048576 bytes\n"
         );
-        assert!(
-            aside.starts_with("c.yaml:2:1: capability_plane: left alone"),
-            "{aside}"
-        );
+        assert!(aside.starts_with("c.yaml:2:1: capability_plane: left alone"), "{aside}");
     }
 
     #[test]
     fn a_file_without_channels_has_the_built_in_ones_and_an_exposed_address_is_foretold() {
         let (code, out, aside) = check("broker: { listen: 0.0.0.0:7447 }");
         assert_eq!(code, ExitCode::SUCCESS);
-        assert!(
-            out.starts_with("task_events (built in): ") && out.contains("\nevents (built in): "),
-            "{out}"
-        );
-        assert!(
-            aside.contains("will refuse to start: listen 0.0.0.0:7447"),
-            "{aside}"
-        );
+        assert!(out.starts_with("task_events (built in): ") && out.contains("\nevents (built in): "), "{out}");
+        assert!(aside.contains("will refuse to start: listen 0.0.0.0:7447"), "{aside}");
     }
 
     #[test]
     fn a_file_that_is_not_there_is_an_error_with_its_cause() {
-        let error = run(
-            Path::new("/nowhere/c.yaml"),
-            &mut Vec::new(),
-            &mut Vec::new(),
-        )
-        .unwrap_err();
+        let error = run(Path::new("/nowhere/c.yaml"), &mut Vec::new(), &mut Vec::new()).unwrap_err();
         let text = format!("{error:#}");
-        assert!(
-            text.starts_with("/nowhere/c.yaml: cannot be read: "),
-            "{text}"
-        );
+        assert!(text.starts_with("/nowhere/c.yaml: cannot be read: "), "{text}");
     }
 }

@@ -65,16 +65,10 @@ mod tests {
         let command = CommandLine::command();
         let serve = command.find_subcommand("serve").unwrap();
         for setting in SETTINGS {
-            let arg = serve
-                .get_arguments()
-                .find(|arg| arg.get_id() == setting.key)
-                .unwrap();
+            let arg = serve.get_arguments().find(|arg| arg.get_id() == setting.key).unwrap();
             assert_eq!(arg.get_long(), Some(setting.flag));
             let help = arg.get_help().unwrap().to_string();
-            assert!(
-                help.contains(&setting.default_text()) && help.contains(setting.env),
-                "{help}"
-            );
+            assert!(help.contains(&setting.default_text()) && help.contains(setting.env), "{help}");
         }
     }
 
@@ -109,37 +103,12 @@ mod tests {
     fn a_line_that_makes_no_sense_is_a_usage_error_with_exit_code_2() {
         let table: &[(&[&str], ErrorKind)] = &[
             (&["weir", "sevre"], ErrorKind::InvalidSubcommand),
-            (
-                &["weir", "check-config"],
-                ErrorKind::MissingRequiredArgument,
-            ),
-            (
-                &["weir", "serve", "--listen", "localhost:1"],
-                ErrorKind::ValueValidation,
-            ),
-            (
-                &["weir", "serve", "--interval-ms", "1001"],
-                ErrorKind::ValueValidation,
-            ),
-            (
-                &["weir", "serve", "--insecure=maybe"],
-                ErrorKind::ValueValidation,
-            ),
-            (
-                &[
-                    "weir",
-                    "serve",
-                    "--listen",
-                    "127.0.0.1:1",
-                    "--listen",
-                    "127.0.0.1:2",
-                ],
-                ErrorKind::ArgumentConflict,
-            ),
-            (
-                &["weir", "health", "--http", "7448"],
-                ErrorKind::ValueValidation,
-            ),
+            (&["weir", "check-config"], ErrorKind::MissingRequiredArgument),
+            (&["weir", "serve", "--listen", "localhost:1"], ErrorKind::ValueValidation),
+            (&["weir", "serve", "--interval-ms", "1001"], ErrorKind::ValueValidation),
+            (&["weir", "serve", "--insecure=maybe"], ErrorKind::ValueValidation),
+            (&["weir", "serve", "--listen", "127.0.0.1:1", "--listen", "127.0.0.1:2"], ErrorKind::ArgumentConflict),
+            (&["weir", "health", "--http", "7448"], ErrorKind::ValueValidation),
         ];
         for (words, kind) in table {
             let error = CommandLine::try_parse_from(*words).unwrap_err();

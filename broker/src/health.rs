@@ -22,22 +22,12 @@ const BODY_CHARS_MAX: usize = 1_000;
 pub(crate) fn run(address: SocketAddr, out: &mut impl Write) -> anyhow::Result<ExitCode> {
     let address = reachable(address);
     let answer = ask(address).with_context(|| format!("no answer from http://{address}/readyz"))?;
-    let (status, body) =
-        parts(&answer).with_context(|| format!("what answers at {address} does not speak HTTP"))?;
+    let (status, body) = parts(&answer).with_context(|| format!("what answers at {address} does not speak HTTP"))?;
     let word = if status == 200 { "ready" } else { "not ready" };
-    let body: String = body
-        .trim()
-        .chars()
-        .filter(|c| !c.is_control() || *c == '\n')
-        .take(BODY_CHARS_MAX)
-        .collect();
+    let body: String = body.trim().chars().filter(|c| !c.is_control() || *c == '\n').take(BODY_CHARS_MAX).collect();
     let colon = if body.is_empty() { "" } else { ": " };
     writeln!(out, "{word} ({status}){colon}{body}")?;
-    Ok(if status == 200 {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+    Ok(if status == 200 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// An address one listens on, as one that can be called: 0.0.0.0 is everywhere, so it is here too.
@@ -54,10 +44,7 @@ fn ask(address: SocketAddr) -> anyhow::Result<String> {
     let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
-    write!(
-        stream,
-        "GET /readyz HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n"
-    )?;
+    write!(stream, "GET /readyz HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n")?;
     let mut answer = Vec::new();
     stream.take(ANSWER_BYTES_MAX).read_to_end(&mut answer)?;
     Ok(String::from_utf8_lossy(&answer).into_owned())
@@ -94,45 +81,25 @@ mod tests {
         });
         let mut out = Vec::new();
         let code = run(SocketAddr::from(([0, 0, 0, 0], port)), &mut out);
-        (
-            code,
-            String::from_utf8(out).unwrap(),
-            server.join().unwrap(),
-        )
+        (code, String::from_utf8(out).unwrap(), server.join().unwrap())
     }
 
     #[test]
     fn a_ready_server_is_0_and_any_other_status_is_1() {
         let (code, out, asked) = asked_of("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok");
-        assert_eq!(
-            (code.unwrap(), out.as_str()),
-            (ExitCode::SUCCESS, "ready (200): ok\n")
-        );
-        assert!(
-            asked.starts_with("GET /readyz HTTP/1.1\r\nHost: 127.0.0.1:"),
-            "{asked}"
-        );
-        let (code, out, _) =
-            asked_of("HTTP/1.1 503 Service Unavailable\r\n\r\nrecovering\u{1b}[2J");
-        assert_eq!(
-            (code.unwrap(), out.as_str()),
-            (ExitCode::FAILURE, "not ready (503): recovering[2J\n")
-        );
+        assert_eq!((code.unwrap(), out.as_str()), (ExitCode::SUCCESS, "ready (200): ok\n"));
+        assert!(asked.starts_with("GET /readyz HTTP/1.1\r\nHost: 127.0.0.1:"), "{asked}");
+        let (code, out, _) = asked_of("HTTP/1.1 503 Service Unavailable\r\n\r\nrecovering\u{1b}[2J");
+        assert_eq!((code.unwrap(), out.as_str()), (ExitCode::FAILURE, "not ready (503): recovering[2J\n"));
     }
 
     #[test]
     fn silence_and_other_protocols_are_errors() {
         for answer in ["", "220 mail ready\r\n\r\n", "HTTP/1.1 \r\n\r\n"] {
             let (code, _, _) = asked_of(answer);
-            assert!(
-                format!("{:#}", code.unwrap_err()).contains("does not speak HTTP"),
-                "{answer}"
-            );
+            assert!(format!("{:#}", code.unwrap_err()).contains("does not speak HTTP"), "{answer}");
         }
-        let free = TcpListener::bind("127.0.0.1:0")
-            .unwrap()
-            .local_addr()
-            .unwrap();
+        let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let error = run(free, &mut Vec::new()).unwrap_err();
         assert!(format!("{error:#}").contains("no answer from http://127.0.0.1:"));
     }

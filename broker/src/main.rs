@@ -31,9 +31,7 @@ fn run(verb: Verb) -> anyhow::Result<ExitCode> {
             serve::serve(settings)?;
             Ok(ExitCode::SUCCESS)
         }
-        Verb::CheckConfig { file } => {
-            check_config::run(&file, &mut io::stdout().lock(), &mut io::stderr().lock())
-        }
+        Verb::CheckConfig { file } => check_config::run(&file, &mut io::stdout().lock(), &mut io::stderr().lock()),
         Verb::ConfigSchema => {
             let schema = serde_json::to_string_pretty(&weir_broker::config::schema())?;
             writeln!(io::stdout().lock(), "{schema}")?;

@@ -14,10 +14,7 @@ pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
             Some(("" | "*", _)) => "; for all addresses write 0.0.0.0 or [::]",
             _ => "",
         };
-        format!(
-            "expected an IP address and a port such as 127.0.0.1:7447, found `{}`{hint}",
-            shown(text)
-        )
+        format!("expected an IP address and a port such as 127.0.0.1:7447, found `{}`{hint}", shown(text))
     })
 }
 

@@ -31,9 +31,7 @@ fn put(setting: &Setting, field: &Field<'_>, overrides: &mut Overrides, findings
     let takes = setting.takes();
     let text = match setting.kind {
         Kind::Count { .. } | Kind::Truth { .. } => field.plain(&takes, findings),
-        Kind::Path { .. } | Kind::Address { .. } | Kind::Sync { .. } => {
-            field.text(&takes, findings)
-        }
+        Kind::Path { .. } | Kind::Address { .. } | Kind::Sync { .. } => field.text(&takes, findings),
     };
     if let Some(text) = text {
         field.told(setting.put(text, overrides), findings);
@@ -47,15 +45,10 @@ fn check_together(fields: &Section<'_>, overrides: &Overrides, findings: &mut Fi
         let message = "contradiction: there is no interval without `sync: interval`";
         findings.fault(field.key_at, &field.path, message);
     }
-    if let (Some(field), Some(listen), Some(http_listen)) = (
-        fields.field("http_listen"),
-        overrides.listen,
-        overrides.http_listen,
-    ) && clash(listen, http_listen)
+    if let (Some(field), Some(listen), Some(http_listen)) =
+        (fields.field("http_listen"), overrides.listen, overrides.http_listen)
+        && clash(listen, http_listen)
     {
-        field.fault(
-            format!("contradiction: `listen` asks for {listen} too; give one of them another port"),
-            findings,
-        );
+        field.fault(format!("contradiction: `listen` asks for {listen} too; give one of them another port"), findings);
     }
 }

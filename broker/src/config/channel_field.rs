@@ -2,9 +2,7 @@
 
 use super::value::one_of;
 use crate::model::limits::{PAYLOAD_BYTES_DEFAULT, PAYLOAD_BYTES_MAX};
-use crate::model::policy::{
-    DEPTH_ALERT_DEFAULT, HOUR_MS, KeyTemplate, REMEMBER_MS_DEFAULT, RETENTION_MS_DEFAULT,
-};
+use crate::model::policy::{DEPTH_ALERT_DEFAULT, HOUR_MS, KeyTemplate, REMEMBER_MS_DEFAULT, RETENTION_MS_DEFAULT};
 
 /// A field of an entry of `internal_plane`.
 #[derive(Debug)]
@@ -26,13 +24,7 @@ pub(super) enum Takes {
     /// One of [`TEMPLATES`].
     Template,
     /// A whole number within bounds, both included; without a default it is off.
-    Count {
-        default: Option<u64>,
-        min: u64,
-        max: u64,
-        unit: &'static str,
-        place: Place<u64>,
-    },
+    Count { default: Option<u64>, min: u64, max: u64, unit: &'static str, place: Place<u64> },
     /// A truth value.
     Truth { default: bool, place: Place<bool> },
     /// [`DEPTH_ALERT_PREFIX`] and a whole number from 1 to [`DEPTH_MAX`].
@@ -73,11 +65,7 @@ pub(super) const DEPTH_MAX: u64 = 1_000_000_000;
 
 /// Every field of a channel.
 pub const CHANNEL_FIELDS: &[ChannelField] = &[
-    ChannelField {
-        key: "channel",
-        doc: "Name of the policy, unique in the file.",
-        takes: Takes::Name,
-    },
+    ChannelField { key: "channel", doc: "Name of the policy, unique in the file.", takes: Takes::Name },
     ChannelField {
         key: "semantic",
         doc: "Kind of communication; S4, the durable channel, is what a broker does.",
@@ -103,10 +91,7 @@ pub const CHANNEL_FIELDS: &[ChannelField] = &[
     ChannelField {
         key: "replay",
         doc: "Whether the channels may be replayed.",
-        takes: Takes::Truth {
-            default: true,
-            place: |to| &mut to.replay,
-        },
+        takes: Takes::Truth { default: true, place: |to| &mut to.replay },
     },
     ChannelField {
         key: "backpressure",
@@ -121,21 +106,12 @@ pub const CHANNEL_FIELDS: &[ChannelField] = &[
     ChannelField {
         key: "max_depth",
         doc: "At this depth publishes are refused; off by default. Not below the depth in `backpressure`.",
-        takes: Takes::Count {
-            default: None,
-            min: 1,
-            max: DEPTH_MAX,
-            unit: "messages",
-            place: |to| &mut to.max_depth,
-        },
+        takes: Takes::Count { default: None, min: 1, max: DEPTH_MAX, unit: "messages", place: |to| &mut to.max_depth },
     },
     ChannelField {
         key: "require_artifact",
         doc: "Whether a COMPLETED needs an artifact_ref.",
-        takes: Takes::Truth {
-            default: false,
-            place: |to| &mut to.require_artifact,
-        },
+        takes: Takes::Truth { default: false, place: |to| &mut to.require_artifact },
     },
     ChannelField {
         key: "remember_h",
@@ -169,9 +145,7 @@ impl ChannelField {
         match self.takes {
             Takes::Name => None,
             Takes::Semantic => Some(SEMANTIC.to_owned()),
-            Takes::Template => TEMPLATES
-                .first()
-                .map(|template| format!("\"{}\"", template.text())),
+            Takes::Template => TEMPLATES.first().map(|template| format!("\"{}\"", template.text())),
             Takes::Count { default, .. } => default.map(|number| number.to_string()),
             Takes::Truth { default, .. } => Some(default.to_string()),
             Takes::DepthAlert => Some(format!("{DEPTH_ALERT_PREFIX}{DEPTH_ALERT_DEFAULT}")),

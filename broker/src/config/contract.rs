@@ -46,14 +46,7 @@ impl Promise {
     pub(super) fn texts(&self) -> Vec<String> {
         let mut texts = vec![self.text()];
         if self.parts.len() > 1 {
-            texts.push(
-                self.parts
-                    .iter()
-                    .rev()
-                    .copied()
-                    .collect::<Vec<_>>()
-                    .join(" + "),
-            );
+            texts.push(self.parts.iter().rev().copied().collect::<Vec<_>>().join(" + "));
         }
         texts
     }
@@ -86,10 +79,7 @@ pub(super) fn check(section: &Field<'_>, findings: &mut Findings) {
         if let Some(text) = field.text(&format!("`{kept}`"), findings)
             && !promise.is_said_by(text)
         {
-            field.fault(
-                format!("weir keeps `{kept}` and no other: {}", promise.why),
-                findings,
-            );
+            field.fault(format!("weir keeps `{kept}` and no other: {}", promise.why), findings);
         }
     }
 }
@@ -101,20 +91,13 @@ fn check_ids(id: &Field<'_>, findings: &mut Findings) {
     for name in IDS {
         match fields.field(name) {
             Some(field) if !field.node.is_null() => {
-                field.fault(
-                    format!(
-                        "expected no value, found {}: the name alone says it",
-                        field.node.kind()
-                    ),
-                    findings,
-                );
+                field
+                    .fault(format!("expected no value, found {}: the name alone says it", field.node.kind()), findings);
             }
             Some(_) => {}
             None => {
-                let message = format!(
-                    "`{name}` is missing: every message carries {}",
-                    one_of(&IDS).replace(" or ", " and ")
-                );
+                let message =
+                    format!("`{name}` is missing: every message carries {}", one_of(&IDS).replace(" or ", " and "));
                 findings.fault(id.key_at, &id.path, message);
             }
         }

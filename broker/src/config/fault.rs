@@ -76,10 +76,7 @@ impl Findings {
         }
         self.faults.sort_by_key(|fault| (fault.line, fault.column));
         if self.left_out > 0 {
-            let last = self.faults.last().map_or(Mark::START, |fault| Mark {
-                line: fault.line,
-                column: fault.column,
-            });
+            let last = self.faults.last().map_or(Mark::START, |fault| Mark { line: fault.line, column: fault.column });
             let message = format!("and {} more faults in this file", self.left_out);
             self.faults.push(finding(last, "", message));
         }
@@ -88,10 +85,5 @@ impl Findings {
 }
 
 fn finding(at: Mark, key_path: &str, message: impl Into<String>) -> ConfigFault {
-    ConfigFault {
-        line: at.line,
-        column: at.column,
-        key_path: key_path.to_owned(),
-        message: message.into(),
-    }
+    ConfigFault { line: at.line, column: at.column, key_path: key_path.to_owned(), message: message.into() }
 }

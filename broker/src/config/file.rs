@@ -81,31 +81,20 @@ impl FileConfig {
     /// # Errors
     /// If it cannot be read, or all that is wrong with it.
     pub fn from_file(path: &Path) -> Result<Self, FileError> {
-        let bytes = read_bounded(path).map_err(|source| FileError::Unreadable {
-            path: path.to_owned(),
-            source,
-        })?;
+        let bytes = read_bounded(path).map_err(|source| FileError::Unreadable { path: path.to_owned(), source })?;
         let read = match str::from_utf8(&bytes) {
             Ok(text) => Self::from_text(text),
             Err(fault) => Err(vec![not_text(&bytes, fault.valid_up_to())]),
         };
-        let with_path = |config| Self {
-            path: Some(path.to_owned()),
-            ..config
-        };
-        read.map(with_path).map_err(|faults| FileError::Faulty {
-            path: path.to_owned(),
-            faults,
-        })
+        let with_path = |config| Self { path: Some(path.to_owned()), ..config };
+        read.map(with_path).map_err(|faults| FileError::Faulty { path: path.to_owned(), faults })
     }
 }
 
 /// One byte more than is allowed, so that a longer file is seen to be one.
 fn read_bounded(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    let limit = u64::try_from(TEXT_BYTES_MAX)
-        .unwrap_or(u64::MAX)
-        .saturating_add(1);
+    let limit = u64::try_from(TEXT_BYTES_MAX).unwrap_or(u64::MAX).saturating_add(1);
     File::open(path)?.take(limit).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
@@ -114,15 +103,7 @@ fn read_bounded(path: &Path) -> io::Result<Vec<u8>> {
 fn not_text(bytes: &[u8], valid: usize) -> ConfigFault {
     let before = String::from_utf8_lossy(bytes.get(..valid).unwrap_or_default());
     let last_line = before.rsplit('\n').next().unwrap_or_default();
-    let at = Mark {
-        line: before.matches('\n').count() + 1,
-        column: last_line.chars().count() + 1,
-    };
+    let at = Mark { line: before.matches('\n').count() + 1, column: last_line.chars().count() + 1 };
     let message = "not valid UTF-8 from here on".to_owned();
-    ConfigFault {
-        line: at.line,
-        column: at.column,
-        key_path: String::new(),
-        message,
-    }
+    ConfigFault { line: at.line, column: at.column, key_path: String::new(), message }
 }

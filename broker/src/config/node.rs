@@ -46,9 +46,7 @@ impl Node {
     /// Whether nothing is written, or YAML's word for nothing.
     pub(super) fn is_null(&self) -> bool {
         match &self.value {
-            Value::Scalar { text, plain } => {
-                *plain && matches!(text.as_str(), "" | "~" | "null" | "Null" | "NULL")
-            }
+            Value::Scalar { text, plain } => *plain && matches!(text.as_str(), "" | "~" | "null" | "Null" | "NULL"),
             _ => false,
         }
     }

@@ -9,10 +9,7 @@ use std::path::PathBuf;
 /// The settings that one layer gives; what it leaves out is `None`. Every value here is within its bounds, which
 /// [`Setting::put`](super::Setting::put) sees to. What each means stands in [`SETTINGS`] and [`Settings`](super::Settings).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[allow(
-    missing_docs,
-    reason = "each field is documented where it is declared, in SETTINGS"
-)]
+#[allow(missing_docs, reason = "each field is documented where it is declared, in SETTINGS")]
 pub struct Overrides {
     pub data_dir: Option<PathBuf>,
     pub listen: Option<SocketAddr>,
@@ -44,9 +41,7 @@ impl Overrides {
     ///
     /// # Errors
     /// Every variable that does not fit its setting.
-    pub fn from_environment(
-        lookup: impl Fn(&str) -> Option<OsString>,
-    ) -> Result<Self, Vec<EnvironmentFault>> {
+    pub fn from_environment(lookup: impl Fn(&str) -> Option<OsString>) -> Result<Self, Vec<EnvironmentFault>> {
         let mut overrides = Self::default();
         let mut faults = Vec::new();
         for setting in SETTINGS {
@@ -58,17 +53,10 @@ impl Overrides {
                 None => Err("not valid UTF-8".to_owned()),
             };
             if let Err(message) = put {
-                faults.push(EnvironmentFault {
-                    name: setting.env,
-                    message,
-                });
+                faults.push(EnvironmentFault { name: setting.env, message });
             }
         }
-        if faults.is_empty() {
-            Ok(overrides)
-        } else {
-            Err(faults)
-        }
+        if faults.is_empty() { Ok(overrides) } else { Err(faults) }
     }
 
     /// These settings; where they say nothing, those of `below`.

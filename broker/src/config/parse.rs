@@ -16,15 +16,8 @@ pub(super) const DEPTH_MAX: usize = 32;
 
 /// A collection whose end has not been read.
 enum Open {
-    List {
-        at: Mark,
-        items: Vec<Node>,
-    },
-    Map {
-        at: Mark,
-        entries: Vec<Entry>,
-        key: Key,
-    },
+    List { at: Mark, items: Vec<Node> },
+    Map { at: Mark, entries: Vec<Entry>, key: Key },
 }
 
 /// What a mapping waits for.
@@ -40,17 +33,11 @@ enum Key {
 /// Reads a document. Nothing comes back for an empty one, or where a fault ends the reading; then it is in `findings`.
 pub(super) fn parse(text: &str, findings: &mut Findings) -> Option<Node> {
     if text.len() > TEXT_BYTES_MAX {
-        let message = format!(
-            "the file has {} bytes; at most {TEXT_BYTES_MAX} (1 MiB) are read",
-            text.len()
-        );
+        let message = format!("the file has {} bytes; at most {TEXT_BYTES_MAX} (1 MiB) are read", text.len());
         findings.fault(Mark::START, "", message);
         return None;
     }
-    let mut tree = Tree {
-        open: Vec::new(),
-        root: None,
-    };
+    let mut tree = Tree { open: Vec::new(), root: None };
     for event in Parser::new_from_str(text.strip_prefix('\u{feff}').unwrap_or(text)) {
         match event {
             Ok((event, span)) => {
@@ -59,11 +46,7 @@ pub(super) fn parse(text: &str, findings: &mut Findings) -> Option<Node> {
                 }
             }
             Err(fault) => {
-                findings.fault(
-                    mark(*fault.marker()),
-                    "",
-                    format!("not valid YAML: {}", fault.info()),
-                );
+                findings.fault(mark(*fault.marker()), "", format!("not valid YAML: {}", fault.info()));
                 return None;
             }
         }
@@ -72,10 +55,7 @@ pub(super) fn parse(text: &str, findings: &mut Findings) -> Option<Node> {
 }
 
 fn mark(marker: Marker) -> Mark {
-    Mark {
-        line: marker.line().max(1),
-        column: marker.col() + 1,
-    }
+    Mark { line: marker.line().max(1), column: marker.col() + 1 }
 }
 
 struct Tree {
@@ -89,65 +69,33 @@ impl Tree {
         match event {
             Event::Alias(_) => {
                 findings.fault(at, "", "aliases (`*name`) are refused: write the value out");
-                self.place(
-                    Node {
-                        at,
-                        value: Value::Refused,
-                    },
-                    findings,
-                );
+                self.place(Node { at, value: Value::Refused }, findings);
             }
             Event::Scalar(text, style, anchor, tag) => {
                 refuse_decoration(anchor, tag.is_some(), at, findings);
-                let value = Value::Scalar {
-                    text: text.into_owned(),
-                    plain: style == ScalarStyle::Plain,
-                };
+                let value = Value::Scalar { text: text.into_owned(), plain: style == ScalarStyle::Plain };
                 self.place(Node { at, value }, findings);
             }
             Event::SequenceStart(anchor, tag) => {
                 refuse_decoration(anchor, tag.is_some(), at, findings);
-                self.open.push(Open::List {
-                    at,
-                    items: Vec::new(),
-                });
+                self.open.push(Open::List { at, items: Vec::new() });
                 return self.check_depth(at, findings);
             }
             Event::MappingStart(anchor, tag) => {
                 refuse_decoration(anchor, tag.is_some(), at, findings);
-                self.open.push(Open::Map {
-                    at,
-                    entries: Vec::new(),
-                    key: Key::Awaited,
-                });
+                self.open.push(Open::Map { at, entries: Vec::new(), key: Key::Awaited });
                 return self.check_depth(at, findings);
             }
             Event::SequenceEnd | Event::MappingEnd => match self.open.pop() {
-                Some(Open::List { at, items }) => self.place(
-                    Node {
-                        at,
-                        value: Value::List(items),
-                    },
-                    findings,
-                ),
-                Some(Open::Map { at, entries, .. }) => self.place(
-                    Node {
-                        at,
-                        value: Value::Map(entries),
-                    },
-                    findings,
-                ),
+                Some(Open::List { at, items }) => self.place(Node { at, value: Value::List(items) }, findings),
+                Some(Open::Map { at, entries, .. }) => self.place(Node { at, value: Value::Map(entries) }, findings),
                 None => {}
             },
             Event::DocumentStart(_) if self.root.is_some() => {
                 findings.fault(at, "", "a second document begins here: one file holds one");
                 return false;
             }
-            Event::DocumentStart(_)
-            | Event::DocumentEnd
-            | Event::StreamStart
-            | Event::StreamEnd
-            | Event::Nothing => {}
+            Event::DocumentStart(_) | Event::DocumentEnd | Event::StreamStart | Event::StreamEnd | Event::Nothing => {}
         }
         true
     }
@@ -172,11 +120,7 @@ impl Tree {
                     if node.is_null() {
                         node.at = key_at;
                     }
-                    entries.push(Entry {
-                        key: text,
-                        key_at,
-                        value: node,
-                    });
+                    entries.push(Entry { key: text, key_at, value: node });
                 }
                 Key::Refused => {}
             },
@@ -189,10 +133,8 @@ fn as_key(node: Node, findings: &mut Findings) -> Key {
         Value::Scalar { text, .. } => Key::Read { text, at: node.at },
         Value::Refused => Key::Refused,
         Value::List(_) | Value::Map(_) => {
-            let message = format!(
-                "a key has to be a word, not {}; a text with {{ or [ belongs into quotes",
-                node.kind()
-            );
+            let message =
+                format!("a key has to be a word, not {}; a text with {{ or [ belongs into quotes", node.kind());
             findings.fault(node.at, "", message);
             Key::Refused
         }
@@ -201,17 +143,9 @@ fn as_key(node: Node, findings: &mut Findings) -> Key {
 
 fn refuse_decoration(anchor: usize, tagged: bool, at: Mark, findings: &mut Findings) {
     if anchor != 0 {
-        findings.fault(
-            at,
-            "",
-            "anchors (`&name`) are refused: write the value out where it is used",
-        );
+        findings.fault(at, "", "anchors (`&name`) are refused: write the value out where it is used");
     }
     if tagged {
-        findings.fault(
-            at,
-            "",
-            "tags (`!name`) are refused: a value's type follows from its key",
-        );
+        findings.fault(at, "", "tags (`!name`) are refused: a value's type follows from its key");
     }
 }

@@ -27,34 +27,18 @@ pub(super) fn read(root: &Node, findings: &mut Findings) -> FileConfig {
         return config;
     }
     let [capability, collaboration] = OTHER_PLANES;
-    let at_root = [
-        PATTERNS,
-        INTERNAL_PLANE,
-        CONTRACT,
-        BROKER,
-        capability,
-        collaboration,
-    ];
+    let at_root = [PATTERNS, INTERNAL_PLANE, CONTRACT, BROKER, capability, collaboration];
     let Some(top) = Section::open(root, "", &at_root, findings) else {
         return config;
     };
-    let nested = top
-        .field(PATTERNS)
-        .filter(|field| !field.node.is_null())
-        .and_then(|field| {
-            let in_patterns = [INTERNAL_PLANE, CONTRACT, capability, collaboration];
-            Section::open(field.node, &field.path, &in_patterns, findings)
-        });
+    let nested = top.field(PATTERNS).filter(|field| !field.node.is_null()).and_then(|field| {
+        let in_patterns = [INTERNAL_PLANE, CONTRACT, capability, collaboration];
+        Section::open(field.node, &field.path, &in_patterns, findings)
+    });
     for plane in OTHER_PLANES {
-        for field in [
-            top.field(plane),
-            nested.as_ref().and_then(|section| section.field(plane)),
-        ]
-        .into_iter()
-        .flatten()
+        for field in [top.field(plane), nested.as_ref().and_then(|section| section.field(plane))].into_iter().flatten()
         {
-            let message =
-                "left alone: weir serves the internal plane; nothing in here has an effect on it";
+            let message = "left alone: weir serves the internal plane; nothing in here has an effect on it";
             findings.note(field.key_at, &field.path, message);
         }
     }
@@ -71,26 +55,11 @@ pub(super) fn read(root: &Node, findings: &mut Findings) -> FileConfig {
 }
 
 /// A section that may stand at the root or among the patterns, and not in both places.
-fn once<'n>(
-    top: &Section<'n>,
-    nested: Option<&Section<'n>>,
-    name: &str,
-    findings: &mut Findings,
-) -> Option<Field<'n>> {
-    match (
-        top.field(name),
-        nested.and_then(|section| section.field(name)),
-    ) {
+fn once<'n>(top: &Section<'n>, nested: Option<&Section<'n>>, name: &str, findings: &mut Findings) -> Option<Field<'n>> {
+    match (top.field(name), nested.and_then(|section| section.field(name))) {
         (Some(at_root), Some(nested)) => {
-            let (first, second) = if at_root.key_at < nested.key_at {
-                (at_root, nested)
-            } else {
-                (nested, at_root)
-            };
-            let message = format!(
-                "given twice; the first stands in line {} as {}",
-                first.key_at.line, first.path
-            );
+            let (first, second) = if at_root.key_at < nested.key_at { (at_root, nested) } else { (nested, at_root) };
+            let message = format!("given twice; the first stands in line {} as {}", first.key_at.line, first.path);
             findings.fault(second.key_at, &second.path, message);
             Some(first)
         }

@@ -23,12 +23,7 @@ pub fn reference() -> String {
             (None, Takes::Name) => "required".to_owned(),
             (None, _) => "off".to_owned(),
         };
-        out.push_str(&format!(
-            "| `{}` | {} | {default} | {} |\n",
-            field.key,
-            field.takes(),
-            field.doc
-        ));
+        out.push_str(&format!("| `{}` | {} | {default} | {} |\n", field.key, field.takes(), field.doc));
     }
     out.push_str("\n## Server\n\n| setting | flag, variable | takes | default | meaning |\n|---|---|---|---|---|\n");
     for setting in SETTINGS {

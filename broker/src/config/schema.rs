@@ -2,9 +2,7 @@
 //! file is read by. It knows shapes and bounds; contradictions between fields are for `weir check-config` to find.
 
 use super::channel::CHANNELS_MAX;
-use super::channel_field::{
-    CHANNEL_FIELDS, ChannelField, DEPTH_ALERT_PREFIX, PAIR, SEMANTIC, TEMPLATES, Takes,
-};
+use super::channel_field::{CHANNEL_FIELDS, ChannelField, DEPTH_ALERT_PREFIX, PAIR, SEMANTIC, TEMPLATES, Takes};
 use super::contract::{IDS, PROMISES};
 use super::planes::{BROKER, CONTRACT, INTERNAL_PLANE, OTHER_PLANES, PATTERNS};
 use super::setting::{Kind, PATH_BYTES_MAX, SETTINGS, Setting};
@@ -19,10 +17,7 @@ pub fn schema() -> Value {
     sections.insert(INTERNAL_PLANE.to_owned(), internal_plane());
     sections.insert(CONTRACT.to_owned(), contract());
     for plane in OTHER_PLANES {
-        sections.insert(
-            plane.to_owned(),
-            json!({ "description": "Left alone: weir serves the internal plane." }),
-        );
+        sections.insert(plane.to_owned(), json!({ "description": "Left alone: weir serves the internal plane." }));
     }
     let mut root = sections.clone();
     let mut patterns = object(sections);
@@ -31,20 +26,13 @@ pub fn schema() -> Value {
     root.insert(BROKER.to_owned(), broker());
     let mut schema = object(root);
     allow_nothing(&mut schema);
-    put(
-        &mut schema,
-        "$schema",
-        "https://json-schema.org/draft/2020-12/schema",
-    );
+    put(&mut schema, "$schema", "https://json-schema.org/draft/2020-12/schema");
     put(&mut schema, "title", "weir configuration");
     schema
 }
 
 fn internal_plane() -> Value {
-    let fields = CHANNEL_FIELDS
-        .iter()
-        .map(|field| (field.key.to_owned(), channel_field(field)))
-        .collect();
+    let fields = CHANNEL_FIELDS.iter().map(|field| (field.key.to_owned(), channel_field(field))).collect();
     let mut channel = object(fields);
     put(&mut channel, "required", json!(["channel"]));
     json!({ "type": "array", "minItems": 1, "maxItems": CHANNELS_MAX, "items": channel })
@@ -58,9 +46,7 @@ fn channel_field(field: &ChannelField) -> Value {
             let [default, other] = TEMPLATES.map(KeyTemplate::text);
             json!({ "enum": [default, other], "default": default })
         }
-        Takes::Count {
-            default, min, max, ..
-        } => {
+        Takes::Count { default, min, max, .. } => {
             let mut count = json!({ "type": "integer", "minimum": min, "maximum": max });
             if let Some(default) = default {
                 put(&mut count, "default", default);
@@ -76,45 +62,28 @@ fn channel_field(field: &ChannelField) -> Value {
             json!({ "type": "array", "items": { "enum": PAIR }, "uniqueItems": true, "minItems": PAIR.len() })
         }
     };
-    put(
-        &mut schema,
-        "description",
-        format!("{} Takes {}.", field.doc, field.takes()),
-    );
+    put(&mut schema, "description", format!("{} Takes {}.", field.doc, field.takes()));
     schema
 }
 
 fn contract() -> Value {
-    let ids = IDS
-        .map(|id| (id.to_owned(), json!({ "type": "null" })))
-        .into_iter()
-        .collect();
+    let ids = IDS.map(|id| (id.to_owned(), json!({ "type": "null" }))).into_iter().collect();
     let mut id = object(ids);
     put(&mut id, "required", json!(IDS));
     let mut fields = Map::new();
     fields.insert("id".to_owned(), id);
     for promise in &PROMISES {
         let description = format!("weir keeps this and no other: {}.", promise.why);
-        fields.insert(
-            promise.key.to_owned(),
-            json!({ "enum": promise.texts(), "description": description }),
-        );
+        fields.insert(promise.key.to_owned(), json!({ "enum": promise.texts(), "description": description }));
     }
     object(fields)
 }
 
 fn broker() -> Value {
-    let settings = SETTINGS
-        .iter()
-        .map(|setting| (setting.key.to_owned(), server_setting(setting)))
-        .collect();
+    let settings = SETTINGS.iter().map(|setting| (setting.key.to_owned(), server_setting(setting))).collect();
     let mut broker = object(settings);
     allow_nothing(&mut broker);
-    put(
-        &mut broker,
-        "description",
-        "Settings of the server. Flags and environment variables come before them.",
-    );
+    put(&mut broker, "description", "Settings of the server. Flags and environment variables come before them.");
     broker
 }
 
@@ -128,18 +97,11 @@ fn server_setting(setting: &Setting) -> Value {
         }
         Kind::Truth { default, .. } => json!({ "type": "boolean", "default": default }),
         Kind::Sync { default, .. } => json!({ "enum": SyncMode::TEXTS, "default": default.text() }),
-        Kind::Count {
-            default, min, max, ..
-        } => {
+        Kind::Count { default, min, max, .. } => {
             json!({ "type": "integer", "minimum": min, "maximum": max, "default": default })
         }
     };
-    let description = format!(
-        "{} Takes {}. Environment: {}.",
-        setting.doc,
-        setting.takes(),
-        setting.env
-    );
+    let description = format!("{} Takes {}. Environment: {}.", setting.doc, setting.takes(), setting.env);
     put(&mut schema, "description", description);
     schema
 }

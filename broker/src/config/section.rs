@@ -14,12 +14,7 @@ pub(super) struct Section<'n> {
 
 impl<'n> Section<'n> {
     /// Opens a mapping. Nothing comes back if it is none.
-    pub(super) fn open(
-        node: &'n Node,
-        path: &str,
-        known: &[&str],
-        findings: &mut Findings,
-    ) -> Option<Self> {
+    pub(super) fn open(node: &'n Node, path: &str, known: &[&str], findings: &mut Findings) -> Option<Self> {
         let Value::Map(entries) = &node.value else {
             wrong_kind(node, path, "a mapping", findings);
             return None;
@@ -30,29 +25,19 @@ impl<'n> Section<'n> {
             if !known.contains(&entry.key.as_str()) {
                 findings.fault(entry.key_at, &place, unknown(&entry.key, known));
             } else if let Some(first) = fields.get(entry.key.as_str()) {
-                let message = format!(
-                    "given twice; the first stands in line {}",
-                    first.key_at.line
-                );
+                let message = format!("given twice; the first stands in line {}", first.key_at.line);
                 findings.fault(entry.key_at, &place, message);
             } else {
                 fields.insert(&entry.key, entry);
             }
         }
-        Some(Self {
-            path: path.to_owned(),
-            fields,
-        })
+        Some(Self { path: path.to_owned(), fields })
     }
 
     /// A field, if it is written.
     pub(super) fn field(&self, name: &str) -> Option<Field<'n>> {
         let entry = self.fields.get(name)?;
-        Some(Field {
-            path: join(&self.path, name),
-            key_at: entry.key_at,
-            node: &entry.value,
-        })
+        Some(Field { path: join(&self.path, name), key_at: entry.key_at, node: &entry.value })
     }
 }
 
@@ -75,15 +60,9 @@ impl<'n> Field<'n> {
         let text = self.scalar(wanted, findings)?;
         let plain = matches!(self.node.value, Value::Scalar { plain: true, .. });
         if plain && (value::is_number(text) || value::truth(text).is_ok()) {
-            let number = if value::is_number(text) {
-                "the number "
-            } else {
-                ""
-            };
-            let message = format!(
-                "expected {wanted}, found {number}{}; as a text it stands in quotes",
-                self.node.kind()
-            );
+            let number = if value::is_number(text) { "the number " } else { "" };
+            let message =
+                format!("expected {wanted}, found {number}{}; as a text it stands in quotes", self.node.kind());
             self.fault(message, findings);
             return None;
         }
@@ -94,13 +73,7 @@ impl<'n> Field<'n> {
     pub(super) fn plain(&self, wanted: &str, findings: &mut Findings) -> Option<&'n str> {
         let text = self.scalar(wanted, findings)?;
         if matches!(self.node.value, Value::Scalar { plain: false, .. }) {
-            self.fault(
-                format!(
-                    "expected {wanted}, found {}: take the quotes away",
-                    self.node.kind()
-                ),
-                findings,
-            );
+            self.fault(format!("expected {wanted}, found {}: take the quotes away", self.node.kind()), findings);
             return None;
         }
         Some(text)
@@ -154,20 +127,12 @@ impl<'n> Field<'n> {
 /// The path of a key below `path`.
 pub(super) fn join(path: &str, key: &str) -> String {
     let key = shown(key);
-    if path.is_empty() {
-        key
-    } else {
-        format!("{path}.{key}")
-    }
+    if path.is_empty() { key } else { format!("{path}.{key}") }
 }
 
 fn wrong_kind(node: &Node, path: &str, wanted: &str, findings: &mut Findings) {
     if node.value != Value::Refused {
-        findings.fault(
-            node.at,
-            path,
-            format!("expected {wanted}, found {}", node.kind()),
-        );
+        findings.fault(node.at, path, format!("expected {wanted}, found {}", node.kind()));
     }
 }
 

@@ -5,8 +5,7 @@ use super::overrides::Overrides;
 use super::settings::{SyncMode, default};
 use super::value;
 use crate::model::limits::{
-    ATTEMPTS_DEFAULT, ATTEMPTS_MAX, SESSION_TIMEOUT_MS_DEFAULT, SESSION_TIMEOUT_MS_MAX,
-    SESSION_TIMEOUT_MS_MIN,
+    ATTEMPTS_DEFAULT, ATTEMPTS_MAX, SESSION_TIMEOUT_MS_DEFAULT, SESSION_TIMEOUT_MS_MAX, SESSION_TIMEOUT_MS_MIN,
 };
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -28,29 +27,11 @@ pub struct Setting {
 /// What a setting takes, within which bounds, its default, and its place among the overrides.
 #[derive(Debug)]
 pub(super) enum Kind {
-    Path {
-        default: &'static str,
-        place: Place<PathBuf>,
-    },
-    Address {
-        default: SocketAddr,
-        place: Place<SocketAddr>,
-    },
-    Truth {
-        default: bool,
-        place: Place<bool>,
-    },
-    Sync {
-        default: SyncMode,
-        place: Place<SyncMode>,
-    },
-    Count {
-        default: u64,
-        min: u64,
-        max: u64,
-        unit: &'static str,
-        place: Place<u64>,
-    },
+    Path { default: &'static str, place: Place<PathBuf> },
+    Address { default: SocketAddr, place: Place<SocketAddr> },
+    Truth { default: bool, place: Place<bool> },
+    Sync { default: SyncMode, place: Place<SyncMode> },
+    Count { default: u64, min: u64, max: u64, unit: &'static str, place: Place<u64> },
 }
 
 type Place<T> = fn(&mut Overrides) -> &mut Option<T>;
@@ -65,40 +46,28 @@ pub const SETTINGS: &[Setting] = &[
         flag: "data-dir",
         env: "WEIR_DATA_DIR",
         doc: "Folder that holds all data; made if it is missing. One server at a time uses it.",
-        kind: Kind::Path {
-            default: default::DATA_DIR,
-            place: |to| &mut to.data_dir,
-        },
+        kind: Kind::Path { default: default::DATA_DIR, place: |to| &mut to.data_dir },
     },
     Setting {
         key: "listen",
         flag: "listen",
         env: "WEIR_LISTEN",
         doc: "Address of the gRPC API. Port 0 takes a free one.",
-        kind: Kind::Address {
-            default: default::LISTEN,
-            place: |to| &mut to.listen,
-        },
+        kind: Kind::Address { default: default::LISTEN, place: |to| &mut to.listen },
     },
     Setting {
         key: "http_listen",
         flag: "http-listen",
         env: "WEIR_HTTP_LISTEN",
         doc: "Address for metrics, health and event streams over HTTP. Port 0 takes a free one.",
-        kind: Kind::Address {
-            default: default::HTTP_LISTEN,
-            place: |to| &mut to.http_listen,
-        },
+        kind: Kind::Address { default: default::HTTP_LISTEN, place: |to| &mut to.http_listen },
     },
     Setting {
         key: "insecure",
         flag: "insecure",
         env: "WEIR_INSECURE",
         doc: "Serve addresses other machines can reach without TLS and credentials: whoever reaches them may do everything.",
-        kind: Kind::Truth {
-            default: default::INSECURE,
-            place: |to| &mut to.insecure,
-        },
+        kind: Kind::Truth { default: default::INSECURE, place: |to| &mut to.insecure },
     },
     Setting {
         key: "sync",
@@ -106,10 +75,7 @@ pub const SETTINGS: &[Setting] = &[
         env: "WEIR_SYNC",
         doc: "When a publish is confirmed: `always` after its bytes are synced to disk; `interval` at once, synced every \
               interval_ms, and the reply says that it is not durable yet. All else is always confirmed after the sync.",
-        kind: Kind::Sync {
-            default: default::SYNC,
-            place: |to| &mut to.sync,
-        },
+        kind: Kind::Sync { default: default::SYNC, place: |to| &mut to.sync },
     },
     Setting {
         key: "interval_ms",
@@ -221,9 +187,7 @@ impl Setting {
             Kind::Address { place, .. } => *place(into) = Some(address(text)?),
             Kind::Truth { place, .. } => *place(into) = Some(value::truth(text)?),
             Kind::Sync { place, .. } => *place(into) = Some(SyncMode::from_text(text)?),
-            Kind::Count {
-                min, max, place, ..
-            } => *place(into) = Some(value::count(text, min, max)?),
+            Kind::Count { min, max, place, .. } => *place(into) = Some(value::count(text, min, max)?),
         }
         Ok(())
     }

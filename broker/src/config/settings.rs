@@ -16,10 +16,8 @@ pub(super) mod default {
     use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 
     pub(crate) const DATA_DIR: &str = "weir-data";
-    pub(crate) const LISTEN: SocketAddr =
-        SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 7447));
-    pub(crate) const HTTP_LISTEN: SocketAddr =
-        SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 7448));
+    pub(crate) const LISTEN: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 7447));
+    pub(crate) const HTTP_LISTEN: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 7448));
     pub(crate) const INSECURE: bool = false;
     pub(crate) const SYNC: SyncMode = SyncMode::Always;
     pub(crate) const INTERVAL_MS: u64 = 100;
@@ -117,17 +115,9 @@ impl Settings {
     ///
     /// # Errors
     /// If settings of different layers contradict each other.
-    pub fn resolve(
-        flags: Overrides,
-        environment: Overrides,
-        file: FileConfig,
-    ) -> Result<Self, SettingsConflict> {
+    pub fn resolve(flags: Overrides, environment: Overrides, file: FileConfig) -> Result<Self, SettingsConflict> {
         let given = flags.over(environment).over(file.settings);
-        let policies = if file.policies.is_empty() {
-            ChannelPolicy::built_in()
-        } else {
-            file.policies
-        };
+        let policies = if file.policies.is_empty() { ChannelPolicy::built_in() } else { file.policies };
         let listen = given.listen.unwrap_or(default::LISTEN);
         let http_listen = given.http_listen.unwrap_or(default::HTTP_LISTEN);
         if clash(listen, http_listen) {
@@ -135,33 +125,19 @@ impl Settings {
         }
         let syncing = match given.sync.unwrap_or(default::SYNC) {
             SyncMode::Always => Syncing::Always,
-            SyncMode::Interval => Syncing::Interval {
-                millis: given.interval_ms.unwrap_or(default::INTERVAL_MS),
-            },
+            SyncMode::Interval => Syncing::Interval { millis: given.interval_ms.unwrap_or(default::INTERVAL_MS) },
         };
         Ok(Self {
-            data_dir: given
-                .data_dir
-                .unwrap_or_else(|| PathBuf::from(default::DATA_DIR)),
+            data_dir: given.data_dir.unwrap_or_else(|| PathBuf::from(default::DATA_DIR)),
             listen,
             http_listen,
             insecure: given.insecure.unwrap_or(default::INSECURE),
             syncing,
-            segment_bytes: given
-                .segment_mib
-                .unwrap_or(default::SEGMENT_MIB)
-                .saturating_mul(MIB),
-            checkpoint_bytes: given
-                .checkpoint_mib
-                .unwrap_or(default::CHECKPOINT_MIB)
-                .saturating_mul(MIB),
+            segment_bytes: given.segment_mib.unwrap_or(default::SEGMENT_MIB).saturating_mul(MIB),
+            checkpoint_bytes: given.checkpoint_mib.unwrap_or(default::CHECKPOINT_MIB).saturating_mul(MIB),
             fail_grace_ms: given.fail_grace_ms.unwrap_or(default::FAIL_GRACE_MS),
-            session_timeout_ms: given
-                .session_timeout_ms
-                .unwrap_or(SESSION_TIMEOUT_MS_DEFAULT),
-            max_attempts: given
-                .max_attempts
-                .map_or(ATTEMPTS_DEFAULT, |n| u32::try_from(n).unwrap_or(u32::MAX)),
+            session_timeout_ms: given.session_timeout_ms.unwrap_or(SESSION_TIMEOUT_MS_DEFAULT),
+            max_attempts: given.max_attempts.map_or(ATTEMPTS_DEFAULT, |n| u32::try_from(n).unwrap_or(u32::MAX)),
             drain_limit_ms: given.drain_limit_ms.unwrap_or(default::DRAIN_LIMIT_MS),
             config_file: file.path,
             policies,

@@ -13,9 +13,7 @@ pub(super) fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     known
         .iter()
         .map(|candidate| (distance(&folded, candidate), *candidate))
-        .filter(|(away, candidate)| {
-            *away <= reach || (folded.len() > 2 && candidate.starts_with(&folded))
-        })
+        .filter(|(away, candidate)| *away <= reach || (folded.len() > 2 && candidate.starts_with(&folded)))
         .min_by_key(|(away, _)| *away)
         .map(|(_, candidate)| candidate)
 }
@@ -29,11 +27,9 @@ fn distance(from: &str, to: &str) -> usize {
     for (row, a) in from.chars().enumerate() {
         let mut next = vec![row + 1];
         for (column, b) in to.iter().enumerate() {
-            let at =
-                |line: &[usize], place: usize| line.get(place).copied().unwrap_or(usize::MAX - 1);
-            let mut least = (at(&last, column) + usize::from(a != *b))
-                .min(at(&last, column + 1) + 1)
-                .min(at(&next, column) + 1);
+            let at = |line: &[usize], place: usize| line.get(place).copied().unwrap_or(usize::MAX - 1);
+            let mut least =
+                (at(&last, column) + usize::from(a != *b)).min(at(&last, column + 1) + 1).min(at(&next, column) + 1);
             let swapped = column > 0 && previous_char == Some(*b) && to.get(column - 1) == Some(&a);
             if swapped && !before_last.is_empty() {
                 least = least.min(at(&before_last, column - 1) + 1);
@@ -52,14 +48,7 @@ mod tests {
 
     #[test]
     fn slips_of_the_pen_find_the_name_that_was_meant() {
-        let known = [
-            "retention_h",
-            "remember_h",
-            "replay",
-            "key",
-            "listen",
-            "http_listen",
-        ];
+        let known = ["retention_h", "remember_h", "replay", "key", "listen", "http_listen"];
         let table = [
             ("retention", Some("retention_h")),
             ("retenton_h", Some("retention_h")),

@@ -9,17 +9,11 @@ use super::node::shown;
 pub(super) fn count(text: &str, min: u64, max: u64) -> Result<u64, String> {
     let digits_only = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     if !digits_only {
-        return Err(format!(
-            "expected a whole number from {min} to {max}, found `{}`",
-            shown(text)
-        ));
+        return Err(format!("expected a whole number from {min} to {max}, found `{}`", shown(text)));
     }
     match text.parse::<u64>() {
         Ok(number) if (min..=max).contains(&number) => Ok(number),
-        _ => Err(format!(
-            "{} is out of bounds: from {min} to {max}",
-            shown(text)
-        )),
+        _ => Err(format!("{} is out of bounds: from {min} to {max}", shown(text))),
     }
 }
 
@@ -37,8 +31,7 @@ pub(super) fn truth(text: &str) -> Result<bool, String> {
 
 /// Whether YAML takes an unquoted word for a number: `7`, `-1.5`, `1e3`, `0x1f`.
 pub(super) fn is_number(text: &str) -> bool {
-    let digits =
-        |digits: &str, radix| !digits.is_empty() && digits.chars().all(|c: char| c.is_digit(radix));
+    let digits = |digits: &str, radix| !digits.is_empty() && digits.chars().all(|c: char| c.is_digit(radix));
     match (text.strip_prefix("0x"), text.strip_prefix("0o")) {
         (Some(hex), _) => digits(hex, 16),
         (_, Some(octal)) => digits(octal, 8),
@@ -68,17 +61,7 @@ mod tests {
         for number in ["7", "-1", "+1.5", "1e3", "0x1F", "0o17", ".5", "007"] {
             assert!(is_number(number), "{number}");
         }
-        for word in [
-            "",
-            "inf",
-            "nan",
-            "0x",
-            "0o9",
-            "1-2",
-            "a1",
-            "127.0.0.1",
-            "1_000",
-        ] {
+        for word in ["", "inf", "nan", "0x", "0o9", "1-2", "a1", "127.0.0.1", "1_000"] {
             assert!(!is_number(word), "{word}");
         }
     }

@@ -8,14 +8,8 @@ fn places_are_within(text: &str) {
         assert!(!faults.is_empty());
         let lines = text.split('\n').count();
         for fault in faults {
-            assert!(
-                fault.line >= 1 && fault.column >= 1 && fault.line <= lines + 1,
-                "{fault:?} in {text:?}"
-            );
-            assert!(
-                !fault.message.is_empty() && !fault.to_string().contains('\n'),
-                "{fault:?}"
-            );
+            assert!(fault.line >= 1 && fault.column >= 1 && fault.line <= lines + 1, "{fault:?} in {text:?}");
+            assert!(!fault.message.is_empty() && !fault.to_string().contains('\n'), "{fault:?}");
         }
     }
 }
