@@ -93,12 +93,13 @@ impl Engine {
             Command::ListPolicies => {
                 Ok(Reply::Policies(self.memory.policies.values().map(|row| row.policy.clone()).collect()))
             }
-            Command::UnsavedChannels => Ok(Reply::UnsavedChannels(
-                self.memory
-                    .unsaved_channels()
-                    .filter_map(|no| Some((self.channel_ref(no)?, no)))
-                    .collect(),
-            )),
+            Command::UnsavedChannels(policy) => match self.memory.policy(&policy) {
+                Some((no, _)) => Ok(Reply::UnsavedChannels {
+                    policy: no,
+                    channels: self.memory.unsaved_names_between(no, None, None),
+                }),
+                None => Err(Refusal::new(Reason::NotFound, format!("there is no channel policy {policy:?}"))),
+            },
             Command::UnsavedExecutions(tenant) => Ok(Reply::UnsavedExecutions(
                 self.memory
                     .unsaved_executions

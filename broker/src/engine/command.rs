@@ -6,7 +6,7 @@ use crate::journal::entry::{Entry, ExecutionHash};
 use crate::model::{
     BeginResult, ChannelInfo, ChannelNo, ChannelRef, Complete, CompleteResult, Execution, ExecutionHint, Explanation,
     FetchLimits, GoneCause, GroupAudit, GroupInfo, GroupRef, GroupSpec, HeldAnswer, LeaseRef, Lsn, MemberInfo, Notice,
-    Offset, ParkedInfo, Published, Refusal, Resolve, SessionId, SessionRef, Settle, SettleResult, UnixMillis, Waiting,
+    Offset, ParkedInfo, PolicyNo, Published, Refusal, Resolve, SessionId, SessionRef, Settle, SettleResult, UnixMillis, Waiting,
     Epoch, policy::ChannelPolicy,
 };
 use bytes::Bytes;
@@ -47,7 +47,7 @@ pub(crate) enum Command {
     Extend(SessionRef, Vec<(LeaseRef, u64)>),
     /// "I am about to act."
     Begin(SessionRef, LeaseRef),
-    /// Settle, outcome and follow-ups in one. The heads are those of `result`, if there is one, and `publishes`, in order.
+    /// Settle, outcome and follow-ups in one. The heads are those of `publishes`, in order.
     Complete(SessionRef, Box<Complete>, Vec<Arc<MessageHead>>),
     /// End an UNKNOWN.
     Resolve(Resolve),
@@ -67,8 +67,8 @@ pub(crate) enum Command {
     ListParked(GroupRef),
     /// All policies.
     ListPolicies,
-    /// Names and numbers of channels of which state may know more: those that no checkpoint has.
-    UnsavedChannels,
+    /// A policy's number, and its channels that a scan of state may miss: those that no checkpoint has.
+    UnsavedChannels(String),
     /// Channels by number.
     GetChannels(Vec<ChannelNo>),
     /// Executions of a tenant that a scan of state may miss: those changed since the last checkpoint.
@@ -104,7 +104,7 @@ pub(crate) enum Reply {
     Members(Vec<MemberInfo>),
     Parked(Vec<ParkedInfo>),
     Policies(Vec<ChannelPolicy>),
-    UnsavedChannels(Vec<(ChannelRef, ChannelNo)>),
+    UnsavedChannels { policy: PolicyNo, channels: Vec<(String, String, ChannelNo)> },
     UnsavedExecutions(Vec<ExecutionHash>),
     Executions(Vec<Execution>),
     Snapshot(Box<Snapshot>),

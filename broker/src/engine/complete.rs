@@ -93,7 +93,7 @@ impl Engine {
         })
     }
 
-    /// The publishes of a complete, checked: the result, the follow-ups, and weir's own result where none of them carries
+    /// The publishes of a complete, checked: the follow-ups, and weir's own result where none of them carries
     /// the pair. Also the place of the pair, if it was stored before.
     #[expect(clippy::type_complexity, reason = "one use")]
     fn admit_complete(
@@ -113,13 +113,8 @@ impl Engine {
         }
         let mut admitted = Vec::new();
         let mut carried = false;
-        let result = complete.result.iter().map(|bytes| (own, bytes, "result".to_owned()));
-        let follow_ups = complete
-            .publishes
-            .iter()
-            .enumerate()
-            .map(|(i, (channel, bytes))| (channel, bytes, format!("publishes[{i}].message")));
-        for ((channel, bytes, field), head) in result.chain(follow_ups).zip(heads) {
+        for (i, ((channel, bytes), head)) in complete.publishes.iter().zip(heads).enumerate() {
+            let field = format!("publishes[{i}].message");
             if channel.tenant != complete.tenant {
                 return Err(Refusal::invalid(field, "follow-ups stay within the tenant of the execution"));
             }

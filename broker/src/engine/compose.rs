@@ -3,12 +3,10 @@
 
 use super::hash::NameHasher;
 use super::head::MessageHead;
+use crate::model::names::WEIR_AGENT;
 use crate::model::{Effect, Epoch, FinalState, UnixMillis};
 use bytes::Bytes;
 use std::sync::Arc;
-
-/// Sender of weir's own messages. No tenant or agent of a user begins with `~`.
-pub(super) const WEIR_AGENT: &str = "~weir";
 
 /// A message by weir.
 #[derive(Clone, Debug, Default)]
@@ -63,6 +61,7 @@ impl OwnMessage<'_> {
             deadline: None,
             body: hasher.body(&[], "", self.artifact_ref),
             bytes: u32::try_from(bytes.len()).unwrap_or(u32::MAX),
+            payload_bytes: 0,
         };
         (Bytes::from(bytes), Arc::new(head))
     }

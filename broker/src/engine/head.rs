@@ -31,6 +31,8 @@ pub(crate) struct MessageHead {
     pub(crate) body: u64,
     /// Bytes of the whole encoded message.
     pub(crate) bytes: u32,
+    /// Bytes of the payload alone.
+    pub(crate) payload_bytes: u32,
 }
 
 impl MessageHead {

@@ -2,43 +2,48 @@
 
 use super::hash::NameHasher;
 use super::head::MessageHead;
-use crate::model::{Effect, Epoch, FinalState, Refusal, UnixMillis};
-use prost::Message;
+use crate::model::FieldFault;
+use crate::model::admission::Admission;
+use crate::model::envelope::Envelope;
+use crate::model::limits::PAYLOAD_BYTES_MAX;
 use std::sync::Arc;
 
-pub(crate) fn head_of(hasher: NameHasher, bytes: &[u8]) -> Result<Arc<MessageHead>, Refusal> {
-    let m = weir_proto::v1::Message::decode(bytes).map_err(|e| Refusal::invalid("message", e.to_string()))?;
-    let final_state = match m.final_state {
-        1 => Some(FinalState::Completed),
-        2 => Some(FinalState::Failed),
-        3 => Some(FinalState::Canceled),
-        4 => Some(FinalState::Rejected),
-        5 => Some(FinalState::Unknown),
-        _ => None,
-    };
-    let request = matches!(m.r#type.as_str(), "task.request" | "action.preview")
-        || (m.r#type.starts_with("x.") && m.r#type.ends_with(".request"));
-    Ok(Arc::new(MessageHead {
-        task: hasher.task(&m.task_id),
-        task_id: m.task_id.as_str().into(),
-        id: hasher.message(&m.message_id),
-        message_id: m.message_id.as_str().into(),
-        agent_id: m.agent_id.as_str().into(),
-        is_request: request && final_state.is_none() && !m.execution_id.is_empty(),
-        execution_id: (!m.execution_id.is_empty()).then(|| m.execution_id.as_str().into()),
-        final_state,
-        effect: match m.effect {
-            1 => Effect::None,
-            2 => Effect::Idempotent,
-            3 => Effect::Unsafe,
-            _ => Effect::Unspecified,
-        },
-        artifact_ref: m.artifact_ref.as_str().into(),
-        fencing_token: (m.fencing_token != 0).then_some(Epoch(m.fencing_token)),
-        ttl_ms: m.ttl_ms,
-        not_before: (m.not_before_unix_ms != 0).then_some(UnixMillis(m.not_before_unix_ms)),
-        deadline: (m.deadline_unix_ms != 0).then_some(UnixMillis(m.deadline_unix_ms)),
-        body: hasher.body(&m.payload, &m.content_type, &m.artifact_ref),
-        bytes: u32::try_from(bytes.len()).unwrap_or(u32::MAX),
-    }))
+/// The head of a stored message. Its producer's bytes were admitted once; weir's own always are.
+///
+/// # Errors
+/// The field that is badly encoded: the bytes are not a message.
+pub(crate) fn head_of(hasher: NameHasher, bytes: &[u8]) -> Result<Arc<MessageHead>, FieldFault> {
+    Ok(Arc::new(read(hasher, &Envelope::parse(bytes)?)))
+}
+
+/// The head of a message that is offered for storing: checked by all rules that need no policy.
+///
+/// # Errors
+/// The first field that is badly encoded or breaks a rule.
+pub(crate) fn admitted_head_of(hasher: NameHasher, bytes: &[u8]) -> Result<Arc<MessageHead>, FieldFault> {
+    let any_policy = Admission { payload_bytes_max: PAYLOAD_BYTES_MAX, require_artifact: false };
+    Ok(Arc::new(read(hasher, &any_policy.admit(bytes)?)))
+}
+
+fn read(hasher: NameHasher, envelope: &Envelope<'_>) -> MessageHead {
+    let size = |bytes: &[u8]| u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+    MessageHead {
+        task: hasher.task(envelope.task_id),
+        task_id: envelope.task_id.into(),
+        id: hasher.message(envelope.message_id),
+        message_id: envelope.message_id.into(),
+        agent_id: envelope.agent_id.into(),
+        execution_id: (!envelope.execution_id.is_empty()).then(|| envelope.execution_id.into()),
+        final_state: envelope.final_state,
+        is_request: envelope.is_request(),
+        effect: envelope.effect,
+        artifact_ref: envelope.artifact_ref.into(),
+        fencing_token: envelope.fencing_token,
+        ttl_ms: envelope.ttl_ms,
+        not_before: envelope.not_before,
+        deadline: envelope.deadline,
+        body: hasher.body(envelope.payload, envelope.content_type, envelope.artifact_ref),
+        bytes: size(envelope.encoded),
+        payload_bytes: size(envelope.payload),
+    }
 }

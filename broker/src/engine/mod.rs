@@ -36,7 +36,7 @@ mod tests;
 pub(crate) use command::{Command, DeliveryMeta, Out, Reply, Snapshot, StoredRecord, Ticket, Turn};
 pub(crate) use hash::NameHasher;
 pub(crate) use head::MessageHead;
-pub(crate) use head_of::head_of;
+pub(crate) use head_of::{admitted_head_of, head_of};
 pub(crate) use memory::{CacheLimits, Counters, Frozen, Resident};
 pub(crate) use row_key::RowKey;
 pub(crate) use want::{Arrival, Loaded, TaskPage, Want};

@@ -164,7 +164,7 @@ pub(super) fn needs(memory: &mut Memory, command: &Command) -> Vec<RowKey> {
             }
             let own = own_channel(missing.memory, complete.lease.epoch, execution);
             if let Some((policy, channel)) = own {
-                missing.publish(&channel, heads.iter().take(usize::from(complete.result.is_some())));
+                missing.publish(&channel, std::iter::empty());
                 let pair = missing.memory.hasher.pair(
                     &complete.tenant,
                     policy,
@@ -183,8 +183,7 @@ pub(super) fn needs(memory: &mut Memory, command: &Command) -> Vec<RowKey> {
                     }
                 }
             }
-            let follow_ups = heads.iter().skip(usize::from(complete.result.is_some()));
-            for ((channel, _), head) in complete.publishes.iter().zip(follow_ups) {
+            for ((channel, _), head) in complete.publishes.iter().zip(heads) {
                 missing.publish(channel, std::iter::once(head));
             }
         }
@@ -255,7 +254,7 @@ pub(super) fn needs(memory: &mut Memory, command: &Command) -> Vec<RowKey> {
         | Command::ListGroups(_)
         | Command::ListMembers(_)
         | Command::ListPolicies
-        | Command::UnsavedChannels
+        | Command::UnsavedChannels(_)
         | Command::UnsavedExecutions(_)
         | Command::Snapshot
         | Command::Drain => {}

@@ -67,16 +67,18 @@ impl Engine {
         let mut earlier = Earlier::default();
         let mut plans = Vec::with_capacity(messages.len());
         let mut needing_room = 0;
-        for (i, (bytes, head)) in messages.iter().enumerate() {
-            if bytes.len() as u64 > policy.payload_bytes_max.saturating_add(ENVELOPE_BYTES_MAX) {
-                return Err(Refusal::new(
-                    Reason::TooLarge,
-                    format!(
-                        "a message of this policy is at most {} bytes of payload and {ENVELOPE_BYTES_MAX} bytes beside \
-                         it; put the body elsewhere and name it in artifact_ref",
-                        policy.payload_bytes_max
-                    ),
-                )
+        for (i, (_, head)) in messages.iter().enumerate() {
+            if u64::from(head.payload_bytes) > policy.payload_bytes_max {
+                return Err(Refusal {
+                    field: format!("messages[{i}].payload"),
+                    ..Refusal::new(
+                        Reason::TooLarge,
+                        format!(
+                            "at most {} bytes in policy {}; put the body elsewhere and name it in artifact_ref",
+                            policy.payload_bytes_max, policy.name
+                        ),
+                    )
+                }
                 .with("limit", policy.payload_bytes_max));
             }
             let plan = self.plan(&channel, policy_no, no, head, &mut earlier);
@@ -350,6 +352,3 @@ impl Engine {
         Some(ChannelRef { policy: policy.policy.name.clone(), tenant: row.tenant.clone(), agent: row.agent.clone() })
     }
 }
-
-/// Room for all of a message beside its payload.
-const ENVELOPE_BYTES_MAX: u64 = 64 * 1024;

@@ -238,10 +238,7 @@ pub struct Complete {
     pub final_state: FinalState,
     /// What it produced.
     pub artifact_ref: String,
-    /// The result message for the request's own channel; without it, and unless a follow-up carries the pair, weir
-    /// appends a `task.result` of its own.
-    pub result: Option<Bytes>,
-    /// Follow-ups to any channels of the tenant; at most 16.
+    /// Follow-ups to any channels of the tenant; at most 16. If none carries the pair, weir appends a `task.result`.
     pub publishes: Vec<(ChannelRef, Bytes)>,
 }
 

@@ -140,11 +140,6 @@ impl Memory {
             .collect()
     }
 
-    /// Channels that no checkpoint has yet.
-    pub(in crate::engine) fn unsaved_channels(&self) -> impl Iterator<Item = ChannelNo> {
-        self.unsaved_names.keys().filter_map(|name| self.names.get(name).copied())
-    }
-
     /// The search for the group's backlog has listed these channels, up to `through` (`None`: all).
     pub(in crate::engine) fn names_listed(
         &mut self,

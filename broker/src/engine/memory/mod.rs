@@ -10,8 +10,9 @@ mod load;
 mod partition;
 mod ready;
 
-pub(super) use partition::{GroupChannel, GroupMemory, Loaded, Partition, Pending, Scan, Tallies};
+pub(super) use partition::{GroupChannel, GroupMemory, Loaded, Partition, Pending};
 pub(crate) use freeze::Frozen;
+pub(crate) use load::Resident;
 pub(super) use ready::ReadyQueue;
 
 use super::cache::{Cache, Generation};
