@@ -113,7 +113,8 @@ mod tests {
 
     #[test]
     fn dense_offsets_of_a_channel_are_one_extent() {
-        let entry = |channel, offset| Entry { channel: ChannelNo(channel), offset: Offset(offset), position: 0, len: 0 };
+        let entry =
+            |channel, offset| Entry { channel: ChannelNo(channel), offset: Offset(offset), position: 0, len: 0 };
         let entries = [entry(1, 5), entry(1, 6), entry(1, 9), entry(2, 10), entry(2, 11), entry(2, u64::MAX)];
         let found: Vec<_> =
             extents_of(SegmentNo(3), &entries).map(|e| (e.channel.get(), e.first.get(), e.last.get())).collect();

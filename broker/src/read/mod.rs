@@ -12,8 +12,8 @@
 //! instant, after any crash, each message is found by one of the ways: recovery reads again what no checkpoint covers.
 //!
 //! The journal feeds the room through [`Feed`]; whoever opens the broker wires it as follows: make a [`TailCache`], a
-//! [`MessageIndex`] and their [`Feed`]; open the journal with it; then open the [`Reader`] and, once recovery is through, let it
-//! [`adopt`](Reader::adopt) what recovery did not tell of.
+//! [`MessageIndex`] and their [`Feed`]; open the journal with it; then open the [`Reader`] and, once recovery is through,
+//! let it [`adopt`](Reader::adopt) what recovery did not tell of.
 #![allow(dead_code, reason = "the engine and the sequencer call into this room; delete this line with the first call")]
 
 mod block;

@@ -14,6 +14,8 @@ use std::sync::Arc;
 
 /// Bytes that may lie between two messages, headers and entries of frames included, for them to be read in one go.
 const GAP_BYTES_MAX: u64 = 512;
+/// Bytes read in one go, if it is more than one message.
+const RUN_BYTES_MAX: u64 = 1 << 20;
 /// Rows looked up at a time where the extents of a segment are verified.
 const ROWS_AT_ONCE: usize = 1024;
 
@@ -82,11 +84,7 @@ impl Reader {
     /// As [`Reader::get`], for any of them.
     pub(crate) fn get_many(&self, keys: &[(ChannelNo, Offset)]) -> Result<Vec<Option<Bytes>>, ReadError> {
         let mut found = self.tail.get_many(keys);
-        let mut missing: Vec<_> = keys
-            .iter()
-            .zip(&mut found)
-            .filter(|(_, bytes)| bytes.is_none())
-            .collect();
+        let mut missing: Vec<_> = keys.iter().zip(&mut found).filter(|(_, bytes)| bytes.is_none()).collect();
         missing.sort_unstable_by_key(|(key, _)| **key);
 
         let mut finder = Finder::new(self);
@@ -97,10 +95,11 @@ impl Reader {
             }
         }
         places.sort_unstable_by_key(|(place, _)| *place);
-        for run in places.chunk_by_mut(|(a, _), (b, _)| are_neighbours(a, b)) {
-            let read = self.read_run(&run.iter().map(|(place, _)| *place).collect::<Vec<_>>())?;
-            for ((_, bytes), read) in run.iter_mut().zip(read) {
-                **bytes = read;
+        let (places, mut targets): (Vec<_>, Vec<_>) = places.into_iter().unzip();
+        let mut targets = targets.iter_mut();
+        for run in runs(&places) {
+            for (read, target) in self.read_run(run)?.into_iter().zip(&mut targets) {
+                **target = read;
             }
         }
         Ok(found)
@@ -148,10 +147,24 @@ impl Reader {
     }
 }
 
-/// Whether two places are read in one go: the messages share the buffer then, so little may lie between them.
-fn are_neighbours(a: &Place, b: &Place) -> bool {
-    let end = u64::from(a.position) + u64::from(a.len);
-    a.segment == b.segment && u64::from(b.position).checked_sub(end).is_some_and(|gap| gap <= GAP_BYTES_MAX)
+/// Ascending places, cut into what is read in one go.
+fn runs(places: &[Place]) -> impl Iterator<Item = &[Place]> {
+    let mut rest = places;
+    std::iter::from_fn(move || {
+        let first = rest.first()?;
+        let joined = rest.windows(2).take_while(|pair| matches!(pair, [a, b] if may_join(first, a, b))).count();
+        let (run, behind) = rest.split_at_checked(joined + 1)?;
+        rest = behind;
+        Some(run)
+    })
+}
+
+/// Whether `b`, which comes after `a`, is read in one go with the run from `first` to `a`. The messages share the buffer
+/// then, so little may lie between them, and the whole is bounded.
+fn may_join(first: &Place, a: &Place, b: &Place) -> bool {
+    let end = |place: &Place| u64::from(place.position) + u64::from(place.len);
+    let is_near = u64::from(b.position).saturating_sub(end(a)) <= GAP_BYTES_MAX;
+    a.segment == b.segment && is_near && end(b).saturating_sub(u64::from(first.position)) <= RUN_BYTES_MAX
 }
 
 /// Finds places one after the other, keeping what the next one is likely to need again.
@@ -197,4 +210,25 @@ impl<'a> Finder<'a> {
 fn covers(entries: &[Entry], channel: ChannelNo, offset: Offset) -> bool {
     let key = (channel, offset);
     entries.first().is_some_and(|first| first.key() <= key) && entries.last().is_some_and(|last| key <= last.key())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_neighbours_are_read_in_one_go() {
+        let place = |segment, position, len| Place { segment: SegmentNo(segment), position, len };
+        let places = [
+            place(1, 4096, 100),
+            place(1, 4220, 100),
+            place(1, 4900, 10),
+            place(2, 4096, 10),
+            place(2, 4200, 1 << 20),
+            place(2, 4300 + (1 << 20), 10),
+        ];
+        let lengths: Vec<_> = runs(&places).map(<[Place]>::len).collect();
+        assert_eq!(lengths, [2, 1, 1, 1, 1]);
+        assert_eq!(runs(&[]).count(), 0);
+    }
 }

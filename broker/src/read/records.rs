@@ -1,6 +1,6 @@
 //! The journal as this room needs it.
 
-use crate::journal::{Place, ReadError};
+use crate::journal::{Journal, Place, ReadError};
 use crate::model::{ChannelNo, Lsn, Offset, SegmentNo};
 use bytes::Bytes;
 
@@ -21,16 +21,14 @@ pub(crate) trait Records: Send + Sync + 'static {
     fn scan(&self, segment: SegmentNo, found: &mut dyn FnMut(ChannelNo, Offset, Place)) -> Result<Lsn, ReadError>;
 }
 
-impl Records for crate::journal::Journal {
+impl Records for Journal {
     fn read_run(&self, places: &[Place]) -> Result<Vec<Bytes>, ReadError> {
         Self::read_run(self, places)
     }
 
     fn scan(&self, segment: SegmentNo, found: &mut dyn FnMut(ChannelNo, Offset, Place)) -> Result<Lsn, ReadError> {
         self.scan_segment(segment, &mut |records| {
-            for record in records {
-                found(record.channel, record.offset, record.place);
-            }
+            records.iter().for_each(|record| found(record.channel, record.offset, record.place));
         })
     }
 }

@@ -156,18 +156,21 @@ impl Chunks {
     /// Copies a message into the last chunk, or into one of its own that then is the last.
     fn copy(&mut self, channel: ChannelNo, bytes: &Bytes) -> Bytes {
         if bytes.len() > SHARED_BYTES_MAX {
-            self.begin(BytesMut::with_capacity(bytes.len()), bytes.len());
+            self.begin(BytesMut::with_capacity(bytes.len()));
         } else if self.queue.back().is_none_or(|chunk| chunk.is_full_for(bytes.len())) {
             let room = self.spare.take().unwrap_or_else(|| BytesMut::with_capacity(CHUNK_BYTES));
-            self.begin(room, CHUNK_BYTES);
+            self.begin(room);
         }
-        let Some(chunk) = self.queue.back_mut() else { return Bytes::copy_from_slice(bytes) };
+        let Some(chunk) = self.queue.back_mut() else {
+            return Bytes::copy_from_slice(bytes);
+        };
         self.pinned_bytes += chunk.note(channel);
         chunk.room.extend_from_slice(bytes);
         chunk.room.split().freeze()
     }
 
-    fn begin(&mut self, room: BytesMut, pinned_bytes: usize) {
+    fn begin(&mut self, room: BytesMut) {
+        let pinned_bytes = room.capacity();
         self.queue.push_back(Chunk { room, pinned_bytes, ..Chunk::default() });
         self.pinned_bytes += pinned_bytes;
     }

@@ -49,7 +49,8 @@ impl Home {
             None if self.journal.last().1 == Lsn(0) => Vec::new(),
             _ => self.journal.recover(applied.map_or(Lsn(0), |applied| applied.lsn), &*told),
         };
-        let files = IndexFiles::open(Arc::new(OsFileSystem), self.index_folder(), 9, |no| sealed.contains(&no)).unwrap();
+        let files =
+            IndexFiles::open(Arc::new(OsFileSystem), self.index_folder(), 9, |no| sealed.contains(&no)).unwrap();
         let reader = Reader::open(cache, Arc::clone(&index), files, self.journal.clone(), store.clone()).unwrap();
         reader.adopt(applied.map_or(SegmentNo(1), |applied| applied.segment), &sealed).unwrap();
         Room { index, told, store, reader }
@@ -219,9 +220,10 @@ fn a_segment_leaves_memory_once_it_is_written_and_covered() {
     assert!(room.index.holds(first));
     home.checkpoint(&room, Vec::new());
     room.wait_until(|index| !index.holds(first));
-    assert_eq!((room.get(1, 0), room.get(1, 499), room.get(1, 505)), (
-        Some(bytes(1, 0)), Some(bytes(1, 499)), Some(bytes(1, 505)),
-    ));
+    assert_eq!(
+        (room.get(1, 0), room.get(1, 499), room.get(1, 505)),
+        (Some(bytes(1, 0)), Some(bytes(1, 499)), Some(bytes(1, 505)),)
+    );
     assert_eq!((room.get(1, 510), room.get(2, 0)), (None, None));
     assert_eq!(home.journal.scans(), 0, "the index came from memory");
 }
@@ -350,62 +352,4 @@ fn readers_find_everything_while_segments_come_and_leave() {
         }
         done.store(true, Ordering::Release);
     });
-}
-
-#[test]
-fn zz_bench() {
-    use std::time::Instant;
-    let index = MessageIndex::new();
-    let tail = TailCache::new(64 << 20);
-    let body = Bytes::from(vec![7_u8; 256]);
-    for channels in [1000_u64, 200_000] {
-        let mut heads = vec![0_u64; channels as usize];
-        let mut groups = Vec::new();
-        let mut c = 1_u64;
-        for g in 0..400 {
-            let mut rs = Vec::new();
-            let run = if channels == 1000 { 100 } else { 1 };
-            for _ in 0..1000 / run {
-                c = c.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-                let ch = (c >> 33) % channels;
-                for _ in 0..run {
-                    rs.push(super::testing::placed(1 + g / 200, 1 + ch, heads[ch as usize], rs.len() as u32, body.clone()));
-                    heads[ch as usize] += 1;
-                }
-            }
-            groups.push(rs);
-        }
-        let t = Instant::now();
-        for g in &groups { index.placed(g[0].place.segment, g); }
-        let a = t.elapsed();
-        let t = Instant::now();
-        for g in &groups[..200] { tail.placed(g); }
-        let b = t.elapsed();
-        println!("first half {:?}", b / 200_000);
-        let t = Instant::now();
-        for g in &groups[200..] { tail.placed(g); }
-        let b = t.elapsed() * 2;
-        let t = Instant::now();
-        let mut v = Vec::new();
-        for g in &groups[..200] { for r in g { v.push(Bytes::copy_from_slice(&r.bytes)); } }
-        println!("alloc+copy {:?}", t.elapsed() / 200_000);
-        let mut m = bytes::BytesMut::with_capacity(64 << 20);
-        let t = Instant::now();
-        for g in &groups[..200] { for r in g { m.extend_from_slice(&r.bytes); } }
-        println!("plain copy {:?}", t.elapsed() / 200_000);
-        m.clear();
-        let t = Instant::now();
-        for g in &groups[..200] { for r in g { m.extend_from_slice(&r.bytes); } }
-        println!("plain copy warm {:?}", t.elapsed() / 200_000);
-        index.sealed(SegmentNo(1), Lsn(1));
-        let t = Instant::now();
-        let rows = index.take_extents(Lsn(1));
-        println!("{channels}: index {:?} tail {:?} a message; extents {} in {:?}", a / 400_000, b / 400_000, rows.len(), t.elapsed());
-        let t = Instant::now();
-        let n = 100_000;
-        let mut hit = 0;
-        for i in 0..n { hit += usize::from(index.find(ChannelNo(1 + i % channels), Offset(0)).is_some()); }
-        println!("find {:?} {hit}", t.elapsed() / n as u32);
-        index.forget(SegmentNo(1)); index.forget(SegmentNo(2));
-    }
 }
