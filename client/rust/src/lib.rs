@@ -2,6 +2,7 @@
 //!
 //! - [`Client`] is the way to one broker: a connection that opens with its first call and again when it broke, the plain
 //!   services, and the parts below.
+//! - [`Publisher`] puts messages into channels: batched, in order per channel, repeated safely.
 //!
 //! All of it runs on tokio. Errors are [`ClientError`]s, whose reasons are the broker's closed set.
 //!
@@ -26,10 +27,14 @@
 mod backoff;
 mod connect;
 mod error;
+#[cfg(test)]
+mod fake;
+mod publisher;
 mod retry;
 
 pub use backoff::BackoffBounds;
 pub use connect::{Client, ClientBuilder};
 pub use error::{ClientError, Code};
+pub use publisher::{Pending, Published, Publisher, PublisherOptions};
 pub use weir_proto::v1;
 pub use weir_proto::v1::ErrorReason;

@@ -21,7 +21,8 @@ pub(super) fn code_of(reason: Reason) -> Code {
         | Reason::OutOfOrder
         | Reason::GroupNotEmpty
         | Reason::PolicyOwnedByFile
-        | Reason::DeadlinePassed => Code::FailedPrecondition,
+        | Reason::DeadlinePassed
+        | Reason::ExecutionNotUnknown => Code::FailedPrecondition,
         Reason::OffsetTrimmed | Reason::OffsetBeyondEnd => Code::OutOfRange,
         Reason::Starting
         | Reason::Draining
