@@ -49,6 +49,11 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
         })
     }
 
+    /// The same, for a look that is no use.
+    pub(super) fn holds(&self, key: &K) -> bool {
+        self.slots.contains_key(key)
+    }
+
     /// The row, if it is in memory and exists.
     pub(super) fn get(&self, key: &K) -> Option<&V> {
         self.slots.get(key).and_then(|slot| slot.value.as_ref())

@@ -7,9 +7,9 @@ use super::compose::OwnMessage;
 use super::head::MessageHead;
 use super::row_key::RowKey;
 use super::want::Want;
-use crate::journal::entry::{Entry, ExecutionHash, Grant, PartitionKey, Passed};
+use crate::journal::entry::{Entry, ExecutionHash, Grant, PartitionKey, Passed, TaskHash};
 use crate::model::{
-    ChannelRef, ExecutionHint, ExecutionState, GoneCause, GroupNo, SessionId, SettledCause, UnixMillis,
+    ChannelNo, ExecutionHint, ExecutionState, GoneCause, GroupNo, SessionId, SettledCause, UnixMillis,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ enum Next {
     /// It leaves, or waits: these entries say so.
     Step(Vec<Entry>),
     /// Its deadline passed before anybody began: the entries, and weir's note in the task.
-    Expire { entries: Vec<Entry>, note: Option<(ChannelRef, Arc<MessageHead>)> },
+    Expire { entries: Vec<Entry>, note: Option<(ChannelNo, Arc<MessageHead>)> },
 }
 
 /// Grants to one session in this turn.
@@ -38,6 +38,15 @@ struct Hand {
 impl Engine {
     /// Hands out what is ready, in all groups.
     pub(super) fn dispatch(&mut self, now: UnixMillis, turn: &mut Turn) {
+        // A search goes on by itself as its pages come; after a restart this is what begins it.
+        let searching: Vec<_> = self
+            .memory
+            .groups
+            .iter()
+            .filter(|(_, group)| group.scan.as_ref().is_some_and(|scan| !scan.is_done()))
+            .map(|(no, _)| *no)
+            .collect();
+        searching.into_iter().for_each(|no| self.search_backlog(no, turn));
         let mut left = LOOKED_AT_MAX;
         let groups: Vec<_> =
             self.memory.groups.iter().filter(|(_, group)| group.ready.len() > 0).map(|(no, _)| *no).collect();
@@ -71,7 +80,7 @@ impl Engine {
                 Next::Expire { entries, note } => {
                     entries.into_iter().for_each(|entry| self.emit(turn, entry));
                     if let Some((channel, head)) = note {
-                        self.note_timed_out(now, &channel, &head, turn);
+                        self.note_timed_out(now, channel, &head, turn);
                     }
                     self.memory.push_ready(key);
                     epoch = epoch.max(self.memory.counters.epoch);
@@ -138,7 +147,11 @@ impl Engine {
         }
         if head.final_state.is_none() && head.deadline.is_some_and(|at| at <= now) && unbegun {
             let waits = row.is_some_and(|row| row.state == ExecutionState::Requested);
-            let note = (head.is_request && waits).then(|| self.channel_ref(key.channel)).flatten();
+            let noted = head.is_request && waits;
+            if let Some(missing) = noted.then(|| self.missing_for_note(key.channel, head.task)).flatten() {
+                return Next::Fetch(missing);
+            }
+            let note = noted.then_some(key.channel);
             let entries = std::iter::once(passed(Passed::Gone(GoneCause::Deadline))).chain(expired).collect();
             return Next::Expire { entries, note: note.map(|channel| (channel, Arc::clone(head))) };
         }
@@ -265,7 +278,7 @@ impl Engine {
         }
     }
 
-    fn is_searching(&self, id: SessionId) -> bool {
+    pub(super) fn is_searching(&self, id: SessionId) -> bool {
         self.memory
             .sessions
             .get(&id)
@@ -276,15 +289,24 @@ impl Engine {
             })
     }
 
+    /// A row that storing a message of weir's own in this channel and task touches, and that is not in memory.
+    pub(super) fn missing_for_note(&self, no: ChannelNo, task: TaskHash) -> Option<RowKey> {
+        let Some(row) = self.memory.channels.get(&no) else { return Some(RowKey::Channel(no)) };
+        if !self.memory.tasks.holds(&(no, task)) {
+            return Some(RowKey::Task(no, task));
+        }
+        if !self.memory.totals.holds(&(row.policy, row.tenant.clone())) {
+            return Some(RowKey::Totals(row.policy, row.tenant.clone()));
+        }
+        self.memory
+            .groups_reading(row.policy, &row.tenant, &row.agent)
+            .into_iter()
+            .find(|group| self.memory.groups.get(group).is_some_and(|g| !g.channels.contains_key(&no)))
+            .map(|group| RowKey::Cursor(group, no))
+    }
+
     /// A note in the task that its request's deadline passed.
-    pub(super) fn note_timed_out(&mut self, now: UnixMillis, channel: &ChannelRef, head: &MessageHead, turn: &mut Turn) {
-        let Some(no) = self
-            .memory
-            .policy(&channel.policy)
-            .and_then(|(policy, _)| self.memory.channel_no(policy, &channel.tenant, &channel.agent))
-        else {
-            return;
-        };
+    pub(super) fn note_timed_out(&mut self, now: UnixMillis, no: ChannelNo, head: &MessageHead, turn: &mut Turn) {
         let own = OwnMessage {
             message_id: format!("~weir/timed_out/{}", head.message_id),
             task_id: &head.task_id,
@@ -303,4 +325,4 @@ impl Engine {
 }
 
 /// How much longer than asked a fetch waits while the group's backlog is still being found.
-const SEARCH_GRACE_MS: u64 = 5_000;
+pub(super) const SEARCH_GRACE_MS: u64 = 5_000;

@@ -102,8 +102,8 @@ impl Engine {
 
     fn note_timeout_of(&mut self, now: UnixMillis, live: &LiveLease, turn: &mut Turn) {
         let head = self.memory.heads.get(&(live.key.channel, live.offset())).cloned();
-        if let (Some(head), Some(channel)) = (head, self.channel_ref(live.key.channel)) {
-            self.note_timed_out(now, &channel, &head, turn);
+        if let Some(head) = head {
+            self.note_timed_out(now, live.key.channel, &head, turn);
         }
     }
 

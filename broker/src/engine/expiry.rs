@@ -2,6 +2,7 @@
 
 use super::Engine;
 use super::command::Turn;
+use super::dispatch::SEARCH_GRACE_MS;
 use super::row_key::RowKey;
 use super::want::Want;
 use crate::journal::entry::Entry;
@@ -16,7 +17,9 @@ impl Engine {
     pub(crate) fn next_due(&self) -> Option<UnixMillis> {
         let sessions = self.live.iter().map(|(id, live)| {
             let silence = live.last_seen.plus(self.timeout_ms(*id));
-            live.fetch.as_ref().map_or(silence, |fetch| silence.min(fetch.until))
+            let Some(fetch) = &live.fetch else { return silence };
+            let grace = if self.is_searching(*id) { SEARCH_GRACE_MS } else { 0 };
+            silence.min(fetch.until.plus(grace))
         });
         let partitions = self.memory.due.first().map(|(at, _)| *at);
         sessions.chain(partitions).min()

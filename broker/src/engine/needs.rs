@@ -49,6 +49,16 @@ impl Missing<'_> {
         }
     }
 
+    /// What storing a message of weir's own touches.
+    fn storing(&mut self, no: ChannelNo, task: u128) {
+        self.row(RowKey::Channel(no));
+        let Some(row) = self.memory.channels.get(&no) else { return };
+        let (policy, tenant, agent) = (row.policy, row.tenant.clone(), row.agent.clone());
+        self.row(RowKey::Task(no, task));
+        self.row(RowKey::Totals(policy, tenant.clone()));
+        self.readers(policy, &ChannelRef { policy: String::new(), tenant, agent }, no);
+    }
+
     fn message(&mut self, policy: PolicyNo, tenant: &str, channel: Option<ChannelNo>, head: &MessageHead) {
         if let Some(no) = channel {
             self.row(RowKey::Task(no, head.task));
@@ -153,7 +163,13 @@ pub(super) fn needs(memory: &mut Memory, command: &Command) -> Vec<RowKey> {
         }
         Command::Heartbeat(session) | Command::Leave(session) => missing.session_leases(session.id),
         Command::Settle(_, settles) => settles.iter().for_each(|settle| missing.lease(settle.lease.epoch)),
-        Command::Begin(_, lease) => missing.lease(lease.epoch),
+        Command::Begin(_, lease) => {
+            missing.lease(lease.epoch);
+            // A begin that finds the deadline passed leaves weir's note in the task.
+            if let Some(key) = missing.memory.leases.get(&lease.epoch).copied() {
+                missing.storing(key.channel, key.task);
+            }
+        }
         Command::Complete(_, complete, heads) => {
             missing.lease(complete.lease.epoch);
             let execution = missing.memory.hasher.execution(&complete.tenant, &complete.execution_id);
@@ -191,17 +207,11 @@ pub(super) fn needs(memory: &mut Memory, command: &Command) -> Vec<RowKey> {
             let execution = missing.memory.hasher.execution(&resolve.tenant, &resolve.execution_id);
             missing.execution(execution);
             let home = missing.memory.executions.get(&execution).map(|row| (row.home, row.task_id.clone()));
-            if let Some((home, task)) = home
-                && let Some(channel) = missing.memory.channels.get(&home).cloned()
-            {
-                let policy = channel.policy;
-                if let Some(name) = missing.memory.policies.get(&policy).map(|p| p.policy.name.clone()) {
-                    let channel = ChannelRef { policy: name, tenant: channel.tenant, agent: channel.agent };
-                    missing.publish(&channel, std::iter::empty());
-                }
+            if let Some((home, task)) = home {
                 let hash = missing.memory.hasher.task(&task);
-                missing.row(RowKey::Task(home, hash));
-                if let Some(state) = resolve.state {
+                missing.storing(home, hash);
+                let policy = missing.memory.channels.get(&home).map(|row| row.policy);
+                if let (Some(state), Some(policy)) = (resolve.state, policy) {
                     let pair = missing.memory.hasher.pair(&resolve.tenant, policy, &resolve.execution_id, state);
                     missing.row(RowKey::Pair(pair));
                 }

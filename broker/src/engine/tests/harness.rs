@@ -124,8 +124,9 @@ pub(super) fn session(id: u128) -> SessionRef {
 }
 
 pub(super) fn session_of(group: &str, id: u128) -> SessionRef {
+    let of_group = group.bytes().fold(0u128, |sum, b| sum * 256 + u128::from(b));
     SessionRef {
-        id: SessionId(id),
+        id: SessionId(of_group << 64 | id),
         group: group_ref(group),
         member: format!("member-{id}"),
         instance: String::new(),
@@ -365,11 +366,22 @@ impl World {
         }
     }
 
-    /// What a fetch that does not wait brings.
+    /// What fetches that do not wait bring, until one brings nothing or `max` are here. (A fetch is answered with what is
+    /// at hand, so several may be needed for all that is ready.)
     pub(super) fn fetch(&mut self, session: &SessionRef, max: u32) -> Vec<DeliveryMeta> {
-        let ticket = self.start_fetch(session, max, 0);
-        self.pass(0);
-        self.fetched(ticket).expect("a fetch that does not wait is answered")
+        let mut all = Vec::new();
+        let mut session = session.clone();
+        while all.len() < max as usize {
+            let ticket = self.start_fetch(&session, max - all.len() as u32, 0);
+            self.pass(0);
+            let got = self.fetched(ticket).expect("a fetch that does not wait is answered");
+            if got.is_empty() {
+                break;
+            }
+            all.extend(got);
+            session.held = None;
+        }
+        all
     }
 
     pub(super) fn settle(&mut self, session: &SessionRef, delivery: &DeliveryMeta, outcome: Outcome) -> SettleResult {
