@@ -7,11 +7,11 @@
 
 use prost::Message as _;
 use std::error::Error;
+use weir_broker::Broker;
 use weir_broker::model::{
     BeginResult, ChannelRef, Complete, FetchLimits, FinalState, GroupRef, GroupSpec, LeaseRef, Publish, Selector,
     SessionId, SessionRef, Start,
 };
-use weir_broker::Broker;
 use weir_proto::v1::{Effect, Message};
 
 #[tokio::main]
@@ -20,8 +20,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let broker = Broker::builder(&folder).open()?;
 
     // One channel a tenant and agent; it comes to be with its first message.
-    let channel =
-        ChannelRef { policy: "task_events".to_owned(), tenant: "acme".to_owned(), agent: "desk".to_owned() };
+    let channel = ChannelRef { policy: "task_events".to_owned(), tenant: "acme".to_owned(), agent: "desk".to_owned() };
     let request = Message {
         message_id: "m-1".to_owned(),
         task_id: "refund-17".to_owned(),
@@ -36,8 +35,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         broker.publish(Publish { channel: channel.clone(), messages: vec![request.encode_to_vec().into()] }).await?;
     println!("published: {:?}", published.results);
 
-    let group =
-        GroupRef { scope: "acme".to_owned(), policy: "task_events".to_owned(), name: "refunders".to_owned() };
+    let group = GroupRef { scope: "acme".to_owned(), policy: "task_events".to_owned(), name: "refunders".to_owned() };
     broker
         .create_group(GroupSpec {
             name: group.clone(),

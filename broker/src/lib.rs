@@ -4,7 +4,9 @@ pub mod clock;
 pub mod config;
 pub mod model;
 
-pub use broker::{Broker, BrokerBuilder, ConsumeStream, Fetched, Health, Joined, OpenError, SessionEvent, Status, SyncPolicy};
+pub use broker::{
+    Broker, BrokerBuilder, ConsumeStream, Fetched, Health, Joined, OpenError, SessionEvent, Status, SyncPolicy,
+};
 
 mod broker;
 mod engine;

@@ -1,4 +1,5 @@
 //! weir as a library: open, publish, consume, begin, complete, reopen, without a socket.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
 
 use prost::Message as _;
 use std::path::Path;
@@ -6,8 +7,8 @@ use std::sync::Arc;
 use weir_broker::clock::ManualClock;
 use weir_broker::model::{
     BeginResult, ChannelRef, Complete, CompleteResult, Delivery, ExecutionState, FetchLimits, FinalState, GroupRef,
-    GroupSpec, LeaseRef, Outcome, Publish, PublishResult, Reason, Selector, SessionId, SessionRef, Settle, SettleResult,
-    Start, UnixMillis, Verdict,
+    GroupSpec, LeaseRef, Outcome, Publish, PublishResult, Reason, Selector, SessionId, SessionRef, Settle,
+    SettleResult, Start, UnixMillis, Verdict,
 };
 use weir_broker::{Broker, Health};
 use weir_proto::v1::Message;
@@ -134,7 +135,10 @@ async fn a_backlog_is_handed_out_in_order_over_restarts_and_segments() {
     create_group(&broker).await;
     for round in 0..30 {
         let messages: Vec<_> = (0..20)
-            .map(|task| Message { payload: vec![7; 500].into(), ..message(&format!("t{task}"), &format!("{task}-{round}")) })
+            .map(|task| Message {
+                payload: vec![7; 500].into(),
+                ..message(&format!("t{task}"), &format!("{task}-{round}"))
+            })
             .collect();
         publish(&broker, &messages).await;
         if round % 10 == 9 {

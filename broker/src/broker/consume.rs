@@ -126,10 +126,7 @@ impl Broker {
         let ticket = self.shared.next_ticket();
         let (answer, reply) = oneshot::channel();
         let command = Command::Attach(session, lease_ms);
-        self.shared
-            .inbox
-            .send(Input::Attach { ticket, command, items, answer })
-            .map_err(|_| super::closed())?;
+        self.shared.inbox.send(Input::Attach { ticket, command, items, answer }).map_err(|_| super::closed())?;
         let stream = ConsumeStream { broker: self.clone(), session: id, ticket, receiver };
         let joined = joined(received(reply.await)?)?;
         Ok((joined, stream))

@@ -300,8 +300,7 @@ impl Broker {
         let mut after = None;
         let mut total: Option<GroupAudit> = None;
         loop {
-            let (names, next) =
-                self.channel_names(&group.policy, tenant.as_deref(), AUDIT_CHANNELS, after).await?;
+            let (names, next) = self.channel_names(&group.policy, tenant.as_deref(), AUDIT_CHANNELS, after).await?;
             let numbers = names
                 .iter()
                 .filter_map(|(key, no)| {
@@ -315,8 +314,8 @@ impl Broker {
             };
             let counted = total.map_or(0, |audit| audit.counted_unsettled) + page.counted_unsettled;
             let expected = page.info.depth() + page.info.parked;
-            let identity = page.info.counts.offered
-                == page.info.counts.settled_total() + page.info.counts.gone_total() + expected;
+            let identity =
+                page.info.counts.offered == page.info.counts.settled_total() + page.info.counts.gone_total() + expected;
             total = Some(GroupAudit { counted_unsettled: counted, balanced: identity && counted == expected, ..page });
             match next {
                 Some(key) => after = Some(key),

@@ -53,7 +53,11 @@ pub(crate) fn load(
             for (key, value) in rows {
                 let (_, tenant, agent) = parse_channel_name_key(&key)?;
                 let no = value.as_ref().try_into().map(u64::from_be_bytes);
-                names.push((tenant, agent, ChannelNo(no.map_err(|_| RowError("channel number of odd size".to_owned()))?)));
+                names.push((
+                    tenant,
+                    agent,
+                    ChannelNo(no.map_err(|_| RowError("channel number of odd size".to_owned()))?),
+                ));
             }
             let through =
                 if full { names.last().map(|(tenant, agent, _)| (tenant.clone(), agent.clone())) } else { None };
@@ -65,12 +69,7 @@ pub(crate) fn load(
     }
 }
 
-fn load_row(
-    store: &dyn Store,
-    reader: Option<&Reader>,
-    hasher: NameHasher,
-    key: &RowKey,
-) -> Result<Loaded, LoadError> {
+fn load_row(store: &dyn Store, reader: Option<&Reader>, hasher: NameHasher, key: &RowKey) -> Result<Loaded, LoadError> {
     let (family, bytes) = match key {
         RowKey::ChannelName(policy, tenant, agent) => (Family::ChannelNames, channel_name_key(*policy, tenant, agent)),
         RowKey::Channel(no) => (Family::Channels, channel_key(*no)),

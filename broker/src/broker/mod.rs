@@ -20,7 +20,6 @@ pub use listing::{Health, Status};
 #[cfg(test)]
 pub(crate) use loading::load;
 
-use crate::clock::Clock;
 use crate::engine::{Command, MessageHead, NameHasher, Reply, Ticket, admitted_head_of};
 use crate::journal::Journal;
 use crate::model::{
@@ -53,7 +52,6 @@ pub(crate) struct Shared {
     budget: Arc<Semaphore>,
     tickets: AtomicU64,
     hasher: NameHasher,
-    pub(crate) clock: Arc<dyn Clock>,
     reader: Arc<Reader>,
     tail: Arc<TailCache>,
     store: Arc<dyn Store>,
@@ -285,7 +283,9 @@ impl Broker {
         }
         if bytes as u64 > limits::REQUEST_BYTES_MAX {
             let most = limits::REQUEST_BYTES_MAX;
-            return Err(Refusal::new(Reason::TooLarge, format!("at most {most} bytes in one complete")).with("limit", most));
+            return Err(
+                Refusal::new(Reason::TooLarge, format!("at most {most} bytes in one complete")).with("limit", most)
+            );
         }
         match self.call(Command::Complete(session, Box::new(complete), heads), bytes).await? {
             Reply::Completed(result) => Ok(result),
@@ -351,7 +351,10 @@ impl Broker {
         let share = u32::try_from((bytes + CALL_BYTES).min(QUEUE_BYTES_MAX)).unwrap_or(u32::MAX);
         let permit = Arc::clone(&self.shared.budget).acquire_many_owned(share).await.map_err(|_| closed())?;
         let ticket = self.shared.next_ticket();
-        self.shared.inbox.send(Input::Call { ticket, command, answer: Some(answer), permit: Some(permit) }).map_err(|_| closed())?;
+        self.shared
+            .inbox
+            .send(Input::Call { ticket, command, answer: Some(answer), permit: Some(permit) })
+            .map_err(|_| closed())?;
         Ok(ticket)
     }
 }

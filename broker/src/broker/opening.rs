@@ -43,8 +43,8 @@ pub(super) fn open(builder: BrokerBuilder) -> Result<Broker, OpenError> {
         ..JournalConfig::new(dir.join("journal"))
     };
     let known = applied.as_ref().map(|row| Applied { segment: row.segment, lsn: row.lsn, journal_id: row.journal_id });
-    let (journal, recovery) = Journal::open(Arc::clone(&builder.fs), config, known, feed)
-        .map_err(|e| OpenError::Journal(chain(&e)))?;
+    let (journal, recovery) =
+        Journal::open(Arc::clone(&builder.fs), config, known, feed).map_err(|e| OpenError::Journal(chain(&e)))?;
     let journal = Arc::new(journal);
     if let Some(cut) = &recovery.cut {
         tracing::warn!(?cut, "a torn tail was cut from the journal; nothing in it was ever confirmed");
@@ -59,7 +59,7 @@ pub(super) fn open(builder: BrokerBuilder) -> Result<Broker, OpenError> {
     let index_dir = dir.join("index");
     let files =
         IndexFiles::open(Arc::clone(&builder.fs), &index_dir, journal.id(), |segment| segments.contains(&segment))
-        .map_err(|e| OpenError::Folder(index_dir.clone(), e))?;
+            .map_err(|e| OpenError::Folder(index_dir.clone(), e))?;
     let reader = Reader::open(
         Arc::clone(&tail),
         Arc::clone(&index),
@@ -115,7 +115,6 @@ pub(super) fn open(builder: BrokerBuilder) -> Result<Broker, OpenError> {
             budget: Arc::new(Semaphore::new(QUEUE_BYTES_MAX)),
             tickets: AtomicU64::new(FIRST_TICKET),
             hasher,
-            clock: builder.clock,
             reader,
             tail,
             store,

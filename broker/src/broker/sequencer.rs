@@ -47,8 +47,6 @@ pub(crate) enum Input {
     FrozenDurable,
     /// A checkpoint is durable, or failed.
     CheckpointDone(u64, Result<(), StoreError>),
-    /// Look at the clock: it was moved.
-    Wake,
     /// Finish and end.
     Stop(oneshot::Sender<()>),
 }
@@ -180,7 +178,6 @@ impl Sequencer {
                 self.engine.checkpoint_finished(generation);
                 self.engine.sweep();
             }
-            Input::Wake => {}
             Input::Stop(done) => return Ok(Some(done)),
         }
         Ok(None)
@@ -252,14 +249,14 @@ impl Sequencer {
                         queue.push(Leaving::Reply(answer, reply));
                     }
                 }
-                Out::Deliver(session, deliveries) => self.into_stream(session, StreamItem::Deliver(deliveries)),
-                Out::Notice(session, notice) => self.into_stream(session, StreamItem::Notice(notice)),
+                Out::Deliver(session, deliveries) => self.put_into_stream(session, StreamItem::Deliver(deliveries)),
+                Out::Notice(session, notice) => self.put_into_stream(session, StreamItem::Notice(notice)),
             }
         }
         Ok(())
     }
 
-    fn into_stream(&mut self, session: SessionId, item: StreamItem) {
+    fn put_into_stream(&mut self, session: SessionId, item: StreamItem) {
         if let Some((_, items)) = self.streams.get(&session) {
             self.round.leaving.push(Leaving::Item(items.clone(), item));
         }

@@ -96,18 +96,12 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
             return;
         }
         self.slots.retain(|key, slot| {
-            let stays = slot.changed_in > finished || std::mem::take(&mut slot.used) || keep(key, slot.value.as_ref());
-            stays
+            slot.changed_in > finished || std::mem::take(&mut slot.used) || keep(key, slot.value.as_ref())
         });
     }
 
     pub(super) fn len(&self) -> usize {
         self.slots.len()
-    }
-
-    /// All rows in memory that exist.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
-        self.slots.iter().filter_map(|(key, slot)| slot.value.as_ref().map(|value| (key, value)))
     }
 }
 

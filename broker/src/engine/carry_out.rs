@@ -7,7 +7,13 @@ use crate::model::{Reason, Refusal, UnixMillis};
 
 impl Engine {
     /// The reply, unless it comes later.
-    pub(super) fn carry_out(&mut self, now: UnixMillis, ticket: Ticket, command: Command, turn: &mut Turn) -> Option<Reply> {
+    pub(super) fn carry_out(
+        &mut self,
+        now: UnixMillis,
+        ticket: Ticket,
+        command: Command,
+        turn: &mut Turn,
+    ) -> Option<Reply> {
         let reply = match command {
             Command::PutPolicy(policy) => self.put_policy(policy, turn).map(|()| Reply::Done),
             Command::Publish { channel, messages } => {
@@ -53,9 +59,7 @@ impl Engine {
             }
             Command::Begin(session, lease) => {
                 self.seen(now, session.id);
-                self.refuse_when_draining()
-                    .and_then(|()| self.begin(now, session.id, lease, turn))
-                    .map(Reply::Begun)
+                self.refuse_when_draining().and_then(|()| self.begin(now, session.id, lease, turn)).map(Reply::Begun)
             }
             Command::Complete(session, complete, heads) => {
                 self.seen(now, session.id);

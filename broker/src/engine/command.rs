@@ -4,10 +4,10 @@ use super::head::MessageHead;
 use super::want::Want;
 use crate::journal::entry::{Entry, ExecutionHash};
 use crate::model::{
-    BeginResult, ChannelInfo, ChannelNo, ChannelRef, Complete, CompleteResult, Execution, ExecutionHint, Explanation,
-    FetchLimits, GoneCause, GroupAudit, GroupInfo, GroupRef, GroupSpec, HeldAnswer, LeaseRef, Lsn, MemberInfo, Notice,
-    Offset, ParkedInfo, PolicyNo, Published, Refusal, Resolve, SessionId, SessionRef, Settle, SettleResult, UnixMillis, Waiting,
-    Epoch, policy::ChannelPolicy,
+    BeginResult, ChannelInfo, ChannelNo, ChannelRef, Complete, CompleteResult, Epoch, Execution, ExecutionHint,
+    Explanation, FetchLimits, GoneCause, GroupAudit, GroupInfo, GroupRef, GroupSpec, HeldAnswer, LeaseRef, Lsn,
+    MemberInfo, Notice, Offset, ParkedInfo, PolicyNo, Published, Refusal, Resolve, SessionId, SessionRef, Settle,
+    SettleResult, UnixMillis, Waiting, policy::ChannelPolicy,
 };
 use bytes::Bytes;
 use std::sync::Arc;
@@ -146,7 +146,6 @@ pub(crate) struct Snapshot {
     pub(crate) channels: u64,
     pub(crate) rows_in_memory: u64,
     pub(crate) dirty_rows: u64,
-    pub(crate) draining: bool,
 }
 
 /// Something that leaves the engine once its frame is durable.

@@ -25,7 +25,10 @@ impl Engine {
         turn: &mut Turn,
     ) -> Result<CompleteResult, Refusal> {
         if !complete.final_state.is_definite() {
-            return Err(Refusal::invalid("final_state", "complete takes definite states only; settle it UNKNOWN instead"));
+            return Err(Refusal::invalid(
+                "final_state",
+                "complete takes definite states only; settle it UNKNOWN instead",
+            ));
         }
         if complete.publishes.len() > FOLLOW_UPS_MAX {
             return Err(Refusal::invalid("publishes", format!("at most {FOLLOW_UPS_MAX} follow-ups")));
@@ -129,11 +132,7 @@ impl Engine {
             admitted.push(publish);
         }
         let pair = self.memory.hasher.pair(&complete.tenant, policy, &complete.execution_id, complete.final_state);
-        let first = self
-            .memory
-            .pairs
-            .get(&pair)
-            .and_then(|row| Some((self.channel_ref(row.channel)?, row.offset)));
+        let first = self.memory.pairs.get(&pair).and_then(|row| Some((self.channel_ref(row.channel)?, row.offset)));
         if !carried && first.is_none() {
             let task_id = self
                 .memory
@@ -160,7 +159,13 @@ impl Engine {
     }
 
     /// A late result settles its message, unless that is in somebody's hands again.
-    fn settle_late(&mut self, now: UnixMillis, partition: crate::journal::entry::PartitionKey, offset: Offset, turn: &mut Turn) {
+    fn settle_late(
+        &mut self,
+        now: UnixMillis,
+        partition: crate::journal::entry::PartitionKey,
+        offset: Offset,
+        turn: &mut Turn,
+    ) {
         let Some(p) = self.memory.partition(partition) else { return };
         let at_head = p.head().is_some_and(|head| head.offset == offset);
         let leased = p.delivery.as_ref().is_some_and(|d| matches!(d.state, DeliveryState::Leased(_)));
@@ -177,9 +182,7 @@ impl Engine {
         CompleteResult::Accepted {
             late: false,
             duplicate: place,
-            contradiction: row
-                .and_then(|row| row.state.definite())
-                .is_some_and(|state| state != complete.final_state),
+            contradiction: row.and_then(|row| row.state.definite()).is_some_and(|state| state != complete.final_state),
             results: Vec::new(),
         }
     }

@@ -8,9 +8,7 @@ use super::head::MessageHead;
 use super::row_key::RowKey;
 use super::want::Want;
 use crate::journal::entry::{Entry, ExecutionHash, Grant, PartitionKey, Passed, TaskHash};
-use crate::model::{
-    ChannelNo, ExecutionHint, ExecutionState, GoneCause, GroupNo, SessionId, SettledCause, UnixMillis,
-};
+use crate::model::{ChannelNo, ExecutionHint, ExecutionState, GoneCause, GroupNo, SessionId, SettledCause, UnixMillis};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -140,7 +138,11 @@ impl Engine {
         };
         let passed = |how| Entry::HeadPassed { partition: key, offset, how, at: now };
         let unbegun = row.is_none_or(|row| row.begin.is_none());
-        let expired = head.is_request.then_some(execution).flatten().map(|execution| Entry::ExecutionExpired { execution, at: now });
+        let expired = head
+            .is_request
+            .then_some(execution)
+            .flatten()
+            .map(|execution| Entry::ExecutionExpired { execution, at: now });
         if head.expires(first.at).is_some_and(|at| at <= now) && unbegun {
             let entries = std::iter::once(passed(Passed::Gone(GoneCause::Ttl))).chain(expired).collect();
             return Next::Expire { entries, note: None };
@@ -210,11 +212,8 @@ impl Engine {
         let lease_ms = self.live.get(&session).map_or(0, |live| live.lease_ms);
         let grants: Vec<_> = hand.grants.iter().map(|(grant, _)| *grant).collect();
         self.emit(turn, Entry::Granted { group: no, session, lease_ms, at: now, grants });
-        let deliveries: Vec<_> = hand
-            .grants
-            .into_iter()
-            .filter_map(|(grant, head)| self.delivery(now, no, &grant, &head))
-            .collect();
+        let deliveries: Vec<_> =
+            hand.grants.into_iter().filter_map(|(grant, head)| self.delivery(now, no, &grant, &head)).collect();
         let Some(live) = self.live.get_mut(&session) else { return };
         if live.stream.is_some() {
             turn.outs.push(Out::Deliver(session, deliveries));
@@ -272,21 +271,18 @@ impl Engine {
             let Some(fetch) = live.fetch.take() else { continue };
             live.credit = super::live::Credit::default();
             let notices = std::mem::take(&mut live.notices);
-            let reply =
-                Reply::Fetched { deliveries: Vec::new(), waiting: Some(waiting), held: fetch.held, notices };
+            let reply = Reply::Fetched { deliveries: Vec::new(), waiting: Some(waiting), held: fetch.held, notices };
             turn.outs.push(Out::Reply(fetch.ticket, reply));
         }
     }
 
     pub(super) fn is_searching(&self, id: SessionId) -> bool {
-        self.memory
-            .sessions
-            .get(&id)
-            .and_then(|session| self.memory.groups.get(&session.row.group))
-            .is_some_and(|group| {
+        self.memory.sessions.get(&id).and_then(|session| self.memory.groups.get(&session.row.group)).is_some_and(
+            |group| {
                 group.scan.as_ref().is_some_and(|scan| !scan.is_done())
                     || group.partitions.values().any(|partition| partition.fetching)
-            })
+            },
+        )
     }
 
     /// A row that storing a message of weir's own in this channel and task touches, and that is not in memory.

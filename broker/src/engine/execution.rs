@@ -64,11 +64,8 @@ impl Engine {
             return Ok(BeginResult::InProgress { group, since: begin.at });
         }
         let token = self.memory.counters.epoch.next();
-        let effect = self
-            .memory
-            .heads
-            .get(&(live.key.channel, lease.offset))
-            .map_or_else(Default::default, |head| head.effect);
+        let effect =
+            self.memory.heads.get(&(live.key.channel, lease.offset)).map_or_else(Default::default, |head| head.effect);
         self.emit(
             turn,
             Entry::Begun {
@@ -119,12 +116,11 @@ impl Engine {
             let lease = LeaseRef { epoch, offset };
             self.notify(live.lease.session, Notice::Cancelled { lease, state: Some(state) }, turn);
         }
-        let free = definite.is_some()
-            || self
-                .memory
-                .executions
-                .get(&execution)
-                .is_some_and(|row| row.state != ExecutionState::Unknown && !row.begin.as_ref().is_some_and(|b| b.live));
+        let free =
+            definite.is_some()
+                || self.memory.executions.get(&execution).is_some_and(|row| {
+                    row.state != ExecutionState::Unknown && !row.begin.as_ref().is_some_and(|b| b.live)
+                });
         if !free {
             return;
         }
@@ -145,7 +141,12 @@ impl Engine {
         }
     }
 
-    pub(super) fn resolve(&mut self, now: UnixMillis, resolve: &Resolve, turn: &mut Turn) -> Result<Execution, Refusal> {
+    pub(super) fn resolve(
+        &mut self,
+        now: UnixMillis,
+        resolve: &Resolve,
+        turn: &mut Turn,
+    ) -> Result<Execution, Refusal> {
         let execution = self.memory.hasher.execution(&resolve.tenant, &resolve.execution_id);
         let Some(row) = self.memory.executions.get(&execution) else {
             return Err(unknown_execution(&resolve.tenant, &resolve.execution_id));

@@ -73,7 +73,9 @@ impl Engine {
     fn rows_of_session(&mut self, id: SessionId, turn: &mut Turn) -> bool {
         let epochs: Vec<_> =
             self.memory.sessions.get(&id).map(|s| s.leases.iter().copied().collect()).unwrap_or_default();
-        epochs.into_iter().fold(true, |all, epoch| self.rows_of_lease(epoch, turn) && all)
+        // All are asked for at once, not only the first that is missing.
+        let missing = epochs.into_iter().filter(|epoch| !self.rows_of_lease(*epoch, turn)).count();
+        missing == 0
     }
 
     fn rows_of_lease(&mut self, epoch: crate::model::Epoch, turn: &mut Turn) -> bool {

@@ -52,7 +52,10 @@ fn summary(x: &Execution, verdict: Verdict) -> String {
     let end = match verdict {
         Verdict::EffectOnce => "begun once and completed: the effect happened once".to_owned(),
         Verdict::EffectRepeated => {
-            format!("completed after {} begins that stand: the effect may have happened more than once", x.begins - x.begins_withdrawn)
+            format!(
+                "completed after {} begins that stand: the effect may have happened more than once",
+                x.begins - x.begins_withdrawn
+            )
         }
         Verdict::ReportedOnly => format!("{} as reported, without a begin", x.state.name()),
         Verdict::NoEffectReported => format!("begun, and reported {}", x.state.name()),

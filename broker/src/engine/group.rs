@@ -22,7 +22,10 @@ impl Engine {
             }
             None => {
                 if self.memory.policies.len() >= POLICIES_MAX {
-                    return Err(Refusal::new(Reason::Overloaded, format!("a broker has at most {POLICIES_MAX} policies")));
+                    return Err(Refusal::new(
+                        Reason::Overloaded,
+                        format!("a broker has at most {POLICIES_MAX} policies"),
+                    ));
                 }
                 let no = self.memory.counters.policy.next();
                 self.emit(turn, Entry::PolicyPut { no, policy });
@@ -43,10 +46,7 @@ impl Engine {
             let info = self.group_info(now, no);
             return match info {
                 Some(info) if same => Ok((info, false)),
-                _ => Err(Refusal::new(
-                    Reason::AlreadyExists,
-                    format!("group {} exists with another spec", spec.name),
-                )),
+                _ => Err(Refusal::new(Reason::AlreadyExists, format!("group {} exists with another spec", spec.name))),
             };
         }
         let Some((policy, row)) = self.memory.policy(&spec.name.policy) else {

@@ -103,7 +103,14 @@ impl Engine {
     }
 
     /// Ends a lease, and frees whoever waited for its execution if that lets them.
-    pub(super) fn end_lease(&mut self, now: UnixMillis, live: &LiveLease, end: LeaseEnd, answer: EndedAs, turn: &mut Turn) {
+    pub(super) fn end_lease(
+        &mut self,
+        now: UnixMillis,
+        live: &LiveLease,
+        end: LeaseEnd,
+        answer: EndedAs,
+        turn: &mut Turn,
+    ) {
         let partition = live.key;
         let (epoch, offset) = (live.lease.epoch, live.delivery.offset);
         self.emit(turn, Entry::LeaseEnded { partition, epoch, offset, end, answer, at: now });

@@ -190,11 +190,6 @@ impl Engine {
         self.memory.sweep();
     }
 
-    /// Nothing new is begun from now on.
-    pub(crate) const fn is_draining(&self) -> bool {
-        self.draining
-    }
-
     fn turn(&self) -> Turn {
         Turn { lsn: self.memory.lsn.next(), ..Turn::default() }
     }

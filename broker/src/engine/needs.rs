@@ -154,9 +154,10 @@ pub(super) fn needs(memory: &mut Memory, command: &Command) -> Vec<RowKey> {
                 && let Some(no) = missing.memory.group_by_name.get(&session.group)
                 && let Some(group) = missing.memory.groups.get(no)
             {
-                let same = group.sessions.iter().filter(|id| {
-                    missing.memory.sessions.get(id).is_some_and(|s| s.row.instance == session.instance)
-                });
+                let same = group
+                    .sessions
+                    .iter()
+                    .filter(|id| missing.memory.sessions.get(id).is_some_and(|s| s.row.instance == session.instance));
                 ids.extend(same.copied());
             }
             ids.into_iter().for_each(|id| missing.session_leases(id));
@@ -181,12 +182,8 @@ pub(super) fn needs(memory: &mut Memory, command: &Command) -> Vec<RowKey> {
             let own = own_channel(missing.memory, complete.lease.epoch, execution);
             if let Some((policy, channel)) = own {
                 missing.publish(&channel, std::iter::empty());
-                let pair = missing.memory.hasher.pair(
-                    &complete.tenant,
-                    policy,
-                    &complete.execution_id,
-                    complete.final_state,
-                );
+                let pair =
+                    missing.memory.hasher.pair(&complete.tenant, policy, &complete.execution_id, complete.final_state);
                 missing.row(RowKey::Pair(pair));
                 if let Some(first) = missing.memory.pairs.get(&pair).map(|row| row.channel) {
                     missing.row(RowKey::Channel(first));
@@ -281,11 +278,8 @@ pub(super) fn own_channel(memory: &Memory, epoch: Epoch, execution: u128) -> Opt
     })?;
     let channel = memory.channels.get(&no)?;
     let policy = memory.policies.get(&channel.policy)?;
-    let name = ChannelRef {
-        policy: policy.policy.name.clone(),
-        tenant: channel.tenant.clone(),
-        agent: channel.agent.clone(),
-    };
+    let name =
+        ChannelRef { policy: policy.policy.name.clone(), tenant: channel.tenant.clone(), agent: channel.agent.clone() };
     Some((channel.policy, name))
 }
 

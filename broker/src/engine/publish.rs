@@ -185,11 +185,9 @@ impl Engine {
 
     /// The policy of a channel, whose key must fit the policy's template.
     pub(super) fn policy_of(&self, channel: &ChannelRef) -> Result<(PolicyNo, &ChannelPolicy), Refusal> {
-        let (no, row) = self.memory.policy(&channel.policy).ok_or_else(|| {
-            Refusal {
-                field: "policy".to_owned(),
-                ..Refusal::new(Reason::NotFound, format!("there is no channel policy {:?}", channel.policy))
-            }
+        let (no, row) = self.memory.policy(&channel.policy).ok_or_else(|| Refusal {
+            field: "policy".to_owned(),
+            ..Refusal::new(Reason::NotFound, format!("there is no channel policy {:?}", channel.policy))
         })?;
         row.policy.key.check_agent(&channel.agent).map_err(|rule| Refusal::invalid("agent_id", rule))?;
         Ok((no, &row.policy))

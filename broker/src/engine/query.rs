@@ -116,7 +116,12 @@ impl Engine {
     }
 
     /// The books of a group, and its unsettled messages counted over `channels`, which are all that it reads.
-    pub(super) fn audit(&self, now: UnixMillis, group: &GroupRef, channels: &[ChannelNo]) -> Result<GroupAudit, Refusal> {
+    pub(super) fn audit(
+        &self,
+        now: UnixMillis,
+        group: &GroupRef,
+        channels: &[ChannelNo],
+    ) -> Result<GroupAudit, Refusal> {
         let no = self.group_no(group)?;
         let info = self.group_info(now, no).ok_or_else(|| Refusal::new(crate::model::Reason::NotFound, "gone"))?;
         let memory = self.memory.groups.get(&no);
@@ -129,7 +134,8 @@ impl Engine {
             })
             .sum();
         let leases = memory.map_or(0, |group| {
-            group.partitions.values().filter(|p| p.delivery.as_ref().is_some_and(|d| d.lease().is_some())).count() as u64
+            group.partitions.values().filter(|p| p.delivery.as_ref().is_some_and(|d| d.lease().is_some())).count()
+                as u64
         });
         let through = info.counts.settled_total() + info.counts.gone_total();
         let identity = info.counts.offered == through + info.depth() + info.parked;
@@ -160,14 +166,12 @@ impl Engine {
                 + m.totals.len()
                 + m.heads.len()) as u64,
             dirty_rows: m.dirty_rows() as u64,
-            draining: self.draining,
         }
     }
 
     /// Why a session is handed nothing now.
     pub(super) fn waiting_reason(&self, id: SessionId) -> Waiting {
-        let Some(group) =
-            self.memory.sessions.get(&id).and_then(|session| self.memory.groups.get(&session.row.group))
+        let Some(group) = self.memory.sessions.get(&id).and_then(|session| self.memory.groups.get(&session.row.group))
         else {
             return Waiting::Empty;
         };

@@ -88,7 +88,12 @@ impl Engine {
 
     /// A heartbeat ends no lease: deliveries may be on their way that its sender cannot know of yet. It says which of the
     /// listed leases are over.
-    pub(super) fn heartbeat(&mut self, now: UnixMillis, session: &SessionRef, turn: &mut Turn) -> Result<Reply, Refusal> {
+    pub(super) fn heartbeat(
+        &mut self,
+        now: UnixMillis,
+        session: &SessionRef,
+        turn: &mut Turn,
+    ) -> Result<Reply, Refusal> {
         if self.draining && !self.memory.sessions.contains_key(&session.id) {
             self.refuse_when_draining()?;
         }
@@ -105,7 +110,7 @@ impl Engine {
     }
 
     pub(super) fn leave(&mut self, now: UnixMillis, session: &SessionRef, turn: &mut Turn) {
-        if self.memory.sessions.get(&session.id).is_some() {
+        if self.memory.sessions.contains_key(&session.id) {
             self.end_session(now, session.id, false, turn);
         }
     }
@@ -146,8 +151,7 @@ impl Engine {
                 format!("a group has at most {SESSIONS_PER_GROUP_MAX} sessions"),
             ));
         }
-        let timeout_ms =
-            if session.timeout_ms == 0 { self.settings.session_timeout_ms } else { session.timeout_ms };
+        let timeout_ms = if session.timeout_ms == 0 { self.settings.session_timeout_ms } else { session.timeout_ms };
         self.emit(
             turn,
             Entry::SessionJoined {
@@ -235,7 +239,9 @@ impl Engine {
 
     pub(super) fn refuse_when_draining(&self) -> Result<(), Refusal> {
         if self.draining {
-            return Err(Refusal::new(Reason::Draining, "the broker is draining; it takes only results").retry_after(1000));
+            return Err(
+                Refusal::new(Reason::Draining, "the broker is draining; it takes only results").retry_after(1000)
+            );
         }
         Ok(())
     }

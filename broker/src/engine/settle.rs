@@ -14,7 +14,13 @@ const REASON_BYTES_MAX: usize = 512;
 const DELAY_MS_MAX: u64 = 7 * 24 * 60 * 60 * 1000;
 
 impl Engine {
-    pub(super) fn settle(&mut self, now: UnixMillis, session: SessionId, settle: &Settle, turn: &mut Turn) -> SettleResult {
+    pub(super) fn settle(
+        &mut self,
+        now: UnixMillis,
+        session: SessionId,
+        settle: &Settle,
+        turn: &mut Turn,
+    ) -> SettleResult {
         let live = match self.held_lease(session, settle.lease) {
             Ok(live) => live,
             Err(answer) => return answer,
@@ -39,7 +45,13 @@ impl Engine {
         }
     }
 
-    fn settle_live(&mut self, now: UnixMillis, live: &LiveLease, settle: &Settle, turn: &mut Turn) -> Result<(), Refusal> {
+    fn settle_live(
+        &mut self,
+        now: UnixMillis,
+        live: &LiveLease,
+        settle: &Settle,
+        turn: &mut Turn,
+    ) -> Result<(), Refusal> {
         let open = self.open_begin(live);
         match &settle.outcome {
             Outcome::Done => {
@@ -72,10 +84,7 @@ impl Engine {
                     self.withdraw(now, live, open, true, turn)?;
                 } else if let Some(execution) = open {
                     let text = format!("set aside after a begin: {}", kept(reason));
-                    self.emit(
-                        turn,
-                        Entry::BecameUnknown { execution, reason: UnknownReason::Rejected, text, at: now },
-                    );
+                    self.emit(turn, Entry::BecameUnknown { execution, reason: UnknownReason::Rejected, text, at: now });
                 }
                 let end = LeaseEnd::Parked { failed: false, lost: false, reason: kept(reason) };
                 self.end_lease(now, live, end, EndedAs::Rejected, turn);
@@ -89,12 +98,7 @@ impl Engine {
                 }
                 self.emit(
                     turn,
-                    Entry::BecameUnknown {
-                        execution,
-                        reason: UnknownReason::Reported,
-                        text: kept(reason),
-                        at: now,
-                    },
+                    Entry::BecameUnknown { execution, reason: UnknownReason::Reported, text: kept(reason), at: now },
                 );
                 let end = LeaseEnd::Held { cause: HoldCause::Unknown, execution, lost: false };
                 self.end_lease(now, live, end, EndedAs::Unknown, turn);

@@ -4,8 +4,8 @@
 use super::Engine;
 use super::command::Turn;
 use super::memory::Loaded;
-use super::want::{Arrival, Loaded as Row, Want};
 use super::row_key::RowKey;
+use super::want::{Arrival, Loaded as Row, Want};
 use crate::model::{GroupNo, Selector};
 use crate::state::rows::RowError;
 
@@ -61,14 +61,17 @@ impl Engine {
             Arrival::Row(key, row) => {
                 self.wanted.remove(&Want::Row(key.clone()));
                 if let (RowKey::Head(channel, offset), Row::Head(None)) = (&key, &row) {
-                    return Err(RowError(format!("message {offset} of channel number {channel} is not in the journal")));
+                    return Err(RowError(format!(
+                        "message {offset} of channel number {channel} is not in the journal"
+                    )));
                 }
                 self.memory.admit(key.clone(), row)?;
                 for partition in self.waiting_for.remove(&key).unwrap_or_default() {
                     self.memory.push_ready(partition);
                 }
                 if let RowKey::Channel(_) | RowKey::Cursor(..) = key {
-                    let searching: Vec<_> = self.memory.groups.iter().filter(|(_, g)| g.scan.is_some()).map(|(no, _)| *no).collect();
+                    let searching: Vec<_> =
+                        self.memory.groups.iter().filter(|(_, g)| g.scan.is_some()).map(|(no, _)| *no).collect();
                     searching.into_iter().for_each(|no| self.search_backlog(no, turn));
                 }
             }
@@ -87,16 +90,13 @@ impl Engine {
             }
             Arrival::Tasks { group, channel, page, finished } => {
                 self.wanted.remove(&Want::Tasks { group, channel, after: page.after, finished });
-                let expected = self
-                    .memory
-                    .groups
-                    .get(&group)
-                    .and_then(|g| g.channels.get(&channel))
-                    .is_some_and(|c| match (c.loaded, page.after) {
+                let expected = self.memory.groups.get(&group).and_then(|g| g.channels.get(&channel)).is_some_and(|c| {
+                    match (c.loaded, page.after) {
                         (Loaded::Nothing, None) => true,
                         (Loaded::Through(task), Some(after)) => task == after,
                         _ => false,
-                    });
+                    }
+                });
                 // A page read across the end of a checkpoint may lack what that checkpoint let go of: read it again.
                 if expected && finished == self.memory.finished {
                     self.memory.admit_backlog(group, channel, page);

@@ -54,5 +54,10 @@ pub(crate) enum Arrival {
         /// All names up to this one are in the page (`None`: up to the last).
         through: Option<(String, String)>,
     },
-    Tasks { group: GroupNo, channel: ChannelNo, page: TaskPage, finished: u64 },
+    Tasks {
+        group: GroupNo,
+        channel: ChannelNo,
+        page: TaskPage,
+        finished: u64,
+    },
 }

@@ -1,6 +1,8 @@
 //! The ledger's public picture of an execution.
 
-use super::{ChannelRef, Effect, Epoch, ExecutionState, FinalState, GroupRef, Offset, UnixMillis, UnknownReason, Verdict};
+use super::{
+    ChannelRef, Effect, Epoch, ExecutionState, FinalState, GroupRef, Offset, UnixMillis, UnknownReason, Verdict,
+};
 
 /// What the broker knows of one execution.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -17,8 +17,8 @@ mod refusal;
 mod time;
 
 pub use consume::{
-    BeginResult, Complete, CompleteResult, Delivery, EndedAs, ExecutionHint, FetchLimits, HeldAnswer, LeaseRef, Notice, Outcome,
-    SessionId, SessionRef, Settle, SettleResult, Waiting,
+    BeginResult, Complete, CompleteResult, Delivery, EndedAs, ExecutionHint, FetchLimits, HeldAnswer, LeaseRef, Notice,
+    Outcome, SessionId, SessionRef, Settle, SettleResult, Waiting,
 };
 pub use execution::{Effect, ExecutionState, FinalState, UnknownReason, Verdict};
 pub use fault::{FieldFault, Rule};

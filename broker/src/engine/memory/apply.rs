@@ -117,7 +117,10 @@ impl Memory {
             }
             Entry::HeadDelayed { partition, offset, until } => {
                 let row = self.head_row(*partition, *offset);
-                self.set_delivery(*partition, Some(DeliveryRow { state: DeliveryState::Delayed { until: *until }, ..row }));
+                self.set_delivery(
+                    *partition,
+                    Some(DeliveryRow { state: DeliveryState::Delayed { until: *until }, ..row }),
+                );
             }
             Entry::HeadHeld { partition, offset, cause, execution, at } => {
                 let state = DeliveryState::Held { cause: *cause, execution: *execution, since: *at };
@@ -136,8 +139,7 @@ impl Memory {
             Entry::Begun { execution, partition, offset, epoch, token, effect, at } => {
                 self.time = self.time.max(*at);
                 self.counters.epoch = self.counters.epoch.max(*token);
-                let deadline =
-                    self.executions.get(execution).and_then(|e| e.request.as_ref()).and_then(|r| r.deadline);
+                let deadline = self.executions.get(execution).and_then(|e| e.request.as_ref()).and_then(|r| r.deadline);
                 let member = self.member_of(*partition);
                 self.change_lease(*partition, *epoch, |lease| {
                     lease.begun = Some(*token);
@@ -377,8 +379,7 @@ impl Memory {
             LeaseEnd::Failed { until, reason } => {
                 row.failed += 1;
                 reason.clone_into(&mut row.reason);
-                row.state =
-                    if *until > at { DeliveryState::Delayed { until: *until } } else { DeliveryState::Ready };
+                row.state = if *until > at { DeliveryState::Delayed { until: *until } } else { DeliveryState::Ready };
             }
             LeaseEnd::Lost => {
                 row.lease_lost += 1;
@@ -482,10 +483,12 @@ impl Memory {
         let partition = group.partitions.entry((key.channel, key.task)).or_default();
         let previous = std::mem::replace(&mut partition.delivery, next);
         partition.changed_in = generation;
-        if partition.is_ready() && !partition.fetching && group.scan.is_some() {
-            if let Some(channel) = group.channels.get(&key.channel) {
-                group.ready.push(&channel.tenant, key.channel, key.task);
-            }
+        if partition.is_ready()
+            && !partition.fetching
+            && group.scan.is_some()
+            && let Some(channel) = group.channels.get(&key.channel)
+        {
+            group.ready.push(&channel.tenant, key.channel, key.task);
         }
         let next = partition.delivery.clone();
         if partition.pending.is_empty() && next.is_none() && !partition.stored {
@@ -601,4 +604,3 @@ fn due_at(row: &DeliveryRow) -> Option<UnixMillis> {
         DeliveryState::Ready | DeliveryState::Held { .. } | DeliveryState::Parked { .. } => None,
     }
 }
-

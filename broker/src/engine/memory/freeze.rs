@@ -30,6 +30,11 @@ impl Frozen {
         Ok(())
     }
 
+    fn delete(&mut self, family: Family, key: Vec<u8>) -> Result<(), RowError> {
+        self.deletes.push((family, key));
+        Ok(())
+    }
+
     fn change<R: Serialize>(&mut self, family: Family, key: Vec<u8>, change: Change<'_, R>) -> Result<(), RowError> {
         match change {
             Change::Put(row) => self.put(family, key, row)?,
@@ -70,15 +75,15 @@ impl Memory {
         match key {
             DirtyKey::Policy(no) => match self.policies.get(&no) {
                 Some(row) => frozen.put(Family::Policies, rows::policy_key(no), row),
-                None => Ok(frozen.deletes.push((Family::Policies, rows::policy_key(no)))),
+                None => frozen.delete(Family::Policies, rows::policy_key(no)),
             },
             DirtyKey::Group(no) => match self.groups.get(&no) {
                 Some(group) => frozen.put(Family::Groups, rows::group_key(no), &group.row),
-                None => Ok(frozen.deletes.push((Family::Groups, rows::group_key(no)))),
+                None => frozen.delete(Family::Groups, rows::group_key(no)),
             },
             DirtyKey::Session(id) => match self.sessions.get(&id) {
                 Some(session) => frozen.put(Family::Sessions, rows::session_key(id), &session.row),
-                None => Ok(frozen.deletes.push((Family::Sessions, rows::session_key(id)))),
+                None => frozen.delete(Family::Sessions, rows::session_key(id)),
             },
             DirtyKey::Delivery(key) => {
                 let Some(group) = self.groups.get_mut(&key.group) else { return Ok(()) };
@@ -155,9 +160,7 @@ impl Memory {
     pub(in crate::engine) fn sweep(&mut self) {
         let finished = self.finished;
         let groups = &self.groups;
-        let in_use = |channel: &crate::model::ChannelNo| {
-            groups.values().any(|g| g.channels.contains_key(channel))
-        };
+        let in_use = |channel: &crate::model::ChannelNo| groups.values().any(|g| g.channels.contains_key(channel));
         self.names.sweep(finished, |_, _| false);
         self.channels.sweep(finished, |no, _| in_use(no));
         self.tasks.sweep(finished, |_, _| false);
@@ -182,10 +185,7 @@ impl Memory {
 
     fn forget_settles(&mut self) {
         while let Some(&block) = self.settle_blocks.front() {
-            let old = self
-                .settles
-                .get(&block)
-                .is_none_or(|row| self.time.since(row.last_at) > SETTLES_REMEMBERED_MS);
+            let old = self.settles.get(&block).is_none_or(|row| self.time.since(row.last_at) > SETTLES_REMEMBERED_MS);
             if !old {
                 break;
             }

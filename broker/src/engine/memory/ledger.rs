@@ -3,7 +3,9 @@
 use super::Memory;
 use crate::engine::head::MessageHead;
 use crate::journal::entry::ExecutionHash;
-use crate::model::{ChannelNo, EndedAs, Epoch, ExecutionState, FinalState, Offset, RemarkKind, UnixMillis, UnknownReason};
+use crate::model::{
+    ChannelNo, EndedAs, Epoch, ExecutionState, FinalState, Offset, RemarkKind, UnixMillis, UnknownReason,
+};
 use crate::state::rows::{BeginRow, DeliveryRecord, ExecutionRow, RequestRow};
 
 /// Where and when a message was stored.
@@ -31,8 +33,7 @@ impl Memory {
         row.publish_attempts += 1;
         row.task_mismatch |= *row.task_id != *head.task_id;
         if head.is_request && row.request.is_none() {
-            row.request =
-                Some(RequestRow { channel: stored.channel, offset: stored.offset, deadline: head.deadline });
+            row.request = Some(RequestRow { channel: stored.channel, offset: stored.offset, deadline: head.deadline });
             row.effect = head.effect;
         }
         let before = row.state;
@@ -112,7 +113,13 @@ impl Memory {
     }
 
     /// Nobody knows what became of it.
-    pub(super) fn became_unknown(&mut self, execution: ExecutionHash, reason: UnknownReason, text: &str, at: UnixMillis) {
+    pub(super) fn became_unknown(
+        &mut self,
+        execution: ExecutionHash,
+        reason: UnknownReason,
+        text: &str,
+        at: UnixMillis,
+    ) {
         let Some(row) = self.execution_row(execution) else { return };
         if row.state.definite().is_some() {
             return;

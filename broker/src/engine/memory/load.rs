@@ -5,9 +5,7 @@ use crate::engine::row_key::RowKey;
 use crate::engine::want::{Loaded as Row, TaskPage};
 use crate::journal::entry::{PartitionKey, TaskHash};
 use crate::model::{ChannelNo, GroupNo, Offset, PolicyNo, Start};
-use crate::state::rows::{
-    self, CursorRow, DeliveryRow, DeliveryState, GroupRow, PolicyRow, RowError, SessionRow, TaskRow,
-};
+use crate::state::rows::{self, CursorRow, DeliveryRow, GroupRow, PolicyRow, RowError, SessionRow, TaskRow};
 use std::sync::Arc;
 
 /// The rows that are always in memory, as found at open.
@@ -247,13 +245,6 @@ impl Memory {
     /// Gives a popped partition its turn back.
     pub(in crate::engine) fn push_ready(&mut self, key: PartitionKey) {
         self.set_fetching(key, false);
-    }
-
-    /// Whether the state of this partition's first message is a lease.
-    pub(in crate::engine) fn is_leased(&self, key: PartitionKey) -> bool {
-        self.partition(key)
-            .and_then(|p| p.delivery.as_ref())
-            .is_some_and(|d| matches!(d.state, DeliveryState::Leased(_)))
     }
 }
 

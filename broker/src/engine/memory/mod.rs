@@ -10,9 +10,9 @@ mod load;
 mod partition;
 mod ready;
 
-pub(super) use partition::{GroupChannel, GroupMemory, Loaded, Partition, Pending};
 pub(crate) use freeze::Frozen;
 pub(crate) use load::Resident;
+pub(super) use partition::{GroupChannel, GroupMemory, Loaded, Partition, Pending};
 pub(super) use ready::ReadyQueue;
 
 use super::cache::{Cache, Generation};
@@ -20,9 +20,7 @@ use super::hash::NameHasher;
 use super::head::MessageHead;
 use super::row_key::{DirtyKey, RowKey};
 use crate::journal::entry::{ExecutionHash, PairHash, PartitionKey, TaskHash};
-use crate::model::{
-    ChannelNo, Epoch, GroupNo, GroupRef, Lsn, Offset, PolicyNo, SessionId, UnixMillis,
-};
+use crate::model::{ChannelNo, Epoch, GroupNo, GroupRef, Lsn, Offset, PolicyNo, SessionId, UnixMillis};
 use crate::state::rows::{
     ChannelRow, DedupRow, ExecutionRow, PolicyRow, SessionRow, SettleBlockRow, TaskMessage, TotalsRow,
 };

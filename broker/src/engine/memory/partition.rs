@@ -92,8 +92,7 @@ impl Scan {
 
     /// Whether the channel of this name has been listed, or would have been.
     pub(in crate::engine) fn has_passed(&self, tenant: &str, agent: &str) -> bool {
-        self.names_done
-            || self.names_after.as_ref().is_some_and(|(t, a)| (tenant, agent) <= (t.as_str(), a.as_str()))
+        self.names_done || self.names_after.as_ref().is_some_and(|(t, a)| (tenant, agent) <= (t.as_str(), a.as_str()))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::harness::*;
 use crate::model::{
-    BeginResult, CompleteResult, Effect, ExecutionState, FinalState, Outcome, Reason, SettleResult, SessionRef,
+    BeginResult, CompleteResult, Effect, ExecutionState, FinalState, Outcome, Reason, SessionRef, SettleResult,
     UnknownReason, Verdict,
 };
 
@@ -14,7 +14,10 @@ fn accepted(result: &CompleteResult) -> (bool, bool) {
 }
 
 /// A world in which `x` was begun by a member that then died.
-fn begun_and_lost(restart: bool, effect: Effect) -> (World, SessionRef, super::super::DeliveryMeta, crate::model::Epoch) {
+fn begun_and_lost(
+    restart: bool,
+    effect: Effect,
+) -> (World, SessionRef, super::super::DeliveryMeta, crate::model::Epoch) {
     let mut world = World::new();
     world.publish(vec![request("t", "x").effect(effect), event("t", "after"), event("u", "other")]);
     let dead = session(1);
@@ -243,7 +246,8 @@ fn a_report_from_elsewhere_counts_and_tells_the_holder() {
     let delivery = world.fetch(&member, 1).remove(0);
     let token = world.begun(&member, &delivery);
     world.publish(vec![report("t", "elsewhere", "x", FinalState::Failed)]);
-    let super::super::Reply::Joined { notices, .. } = world.call(super::super::Command::Heartbeat(member.clone())) else {
+    let super::super::Reply::Joined { notices, .. } = world.call(super::super::Command::Heartbeat(member.clone()))
+    else {
         panic!()
     };
     assert!(matches!(notices[0], crate::model::Notice::Cancelled { state: Some(FinalState::Failed), .. }));

@@ -2,7 +2,7 @@
 
 use super::super::{Command, DeliveryMeta, Reply};
 use super::harness::*;
-use crate::model::{Epoch, ExecutionState, Outcome, SettleResult, SessionRef, Start, UnknownReason, Verdict, Waiting};
+use crate::model::{Epoch, ExecutionState, Outcome, SessionRef, SettleResult, Start, UnknownReason, Verdict, Waiting};
 
 fn retry(delay_ms: u64) -> Outcome {
     Outcome::Retry { delay_ms, reason: "not yet".to_owned() }
@@ -52,7 +52,9 @@ fn s02_a_holder_whose_lease_is_over_changes_nothing() {
         assert_eq!(world.settle(&b, &lb, retry(60_000)), SettleResult::Ok);
         restarts.here(&mut world);
         let extend = vec![(lease(&la), 5_000)];
-        assert!(matches!(world.call(Command::Extend(a.clone(), extend)), Reply::Settled(r) if r == [SettleResult::LeaseLost]));
+        assert!(
+            matches!(world.call(Command::Extend(a.clone(), extend)), Reply::Settled(r) if r == [SettleResult::LeaseLost])
+        );
         assert_eq!(world.settle(&a, &la, retry(1)), SettleResult::LeaseLost);
         assert_eq!(world.done(&a, &la), SettleResult::LeaseLost);
         let info = world.audit("g").info;
@@ -75,7 +77,13 @@ fn s02_a_holder_whose_lease_is_over_changes_nothing() {
 fn s03_a_failed_event_holds_back_its_own_task_and_nobody_elses() {
     for restarts in ALL {
         let mut world = World::new();
-        world.publish(vec![event("T1", "a1"), event("T2", "b1"), event("T1", "a2"), event("T2", "b2"), event("T1", "a3")]);
+        world.publish(vec![
+            event("T1", "a1"),
+            event("T2", "b1"),
+            event("T1", "a2"),
+            event("T2", "b2"),
+            event("T1", "a3"),
+        ]);
         restarts.here(&mut world);
         let member = SessionRef { timeout_ms: 600_000, ..session(1) };
         let first = world.fetch(&member, 10);
@@ -267,7 +275,11 @@ fn a_newer_session_of_an_instance_takes_over_what_it_holds() {
 fn s12_an_expired_message_is_never_handed_out() {
     for restarts in ALL {
         let mut world = World::new();
-        world.publish(vec![event("t", "1").with(|m| m.ttl_ms = 1_000), event("t", "2"), event("u", "3").with(|m| m.ttl_ms = 5_000)]);
+        world.publish(vec![
+            event("t", "1").with(|m| m.ttl_ms = 1_000),
+            event("t", "2"),
+            event("u", "3").with(|m| m.ttl_ms = 5_000),
+        ]);
         restarts.here(&mut world);
         world.pass(1_000);
         let member = session(1);

@@ -5,8 +5,8 @@ use crate::journal::entry;
 use crate::model::policy::ChannelPolicy;
 use crate::model::{
     BeginResult, ChannelRef, Complete, CompleteResult, Effect, Epoch, Execution, Explanation, FetchLimits, FinalState,
-    GroupAudit, GroupInfo, GroupRef, GroupSpec, LeaseRef, Outcome, PublishResult, Published, Refusal, Resolve, Selector,
-    SessionRef, Settle, SettleResult, Start,
+    GroupAudit, GroupInfo, GroupRef, GroupSpec, LeaseRef, Outcome, PublishResult, Published, Refusal, Resolve,
+    Selector, SessionRef, Settle, SettleResult, Start,
 };
 use crate::state::rows;
 use crate::state::{AppliedRow, Batch, Family, MemoryDisk, MemoryStore, Scan, Store};
@@ -276,17 +276,21 @@ impl World {
         let applied = self.store.applied().unwrap();
         let mut resident = Resident::default();
         for (key, value) in self.rows(Family::Policies) {
-            resident
-                .policies
-                .push((crate::model::PolicyNo(u32::from_be_bytes(key.try_into().unwrap())), rows::decode(&value).unwrap()));
+            resident.policies.push((
+                crate::model::PolicyNo(u32::from_be_bytes(key.try_into().unwrap())),
+                rows::decode(&value).unwrap(),
+            ));
         }
         for (key, value) in self.rows(Family::Groups) {
-            resident
-                .groups
-                .push((crate::model::GroupNo(u32::from_be_bytes(key.try_into().unwrap())), rows::decode(&value).unwrap()));
+            resident.groups.push((
+                crate::model::GroupNo(u32::from_be_bytes(key.try_into().unwrap())),
+                rows::decode(&value).unwrap(),
+            ));
         }
         for (key, value) in self.rows(Family::Sessions) {
-            resident.sessions.push((SessionId(u128::from_be_bytes(key.try_into().unwrap())), rows::decode(&value).unwrap()));
+            resident
+                .sessions
+                .push((SessionId(u128::from_be_bytes(key.try_into().unwrap())), rows::decode(&value).unwrap()));
         }
         for (key, value) in self.rows(Family::Deliveries) {
             resident.deliveries.push((rows::parse_delivery_key(&key).unwrap(), rows::decode(&value).unwrap()));
@@ -310,7 +314,8 @@ impl World {
                     break;
                 }
                 for key in missing {
-                    let Arrival::Row(key, row) = crate::broker::load(&self.store, None, HASHER, Want::Row(key)).unwrap()
+                    let Arrival::Row(key, row) =
+                        crate::broker::load(&self.store, None, HASHER, Want::Row(key)).unwrap()
                     else {
                         unreachable!()
                     };
@@ -372,7 +377,7 @@ impl World {
         let mut all = Vec::new();
         let mut session = session.clone();
         while all.len() < max as usize {
-            let ticket = self.start_fetch(&session, max - all.len() as u32, 0);
+            let ticket = self.start_fetch(&session, max - u32::try_from(all.len()).unwrap(), 0);
             self.pass(0);
             let got = self.fetched(ticket).expect("a fetch that does not wait is answered");
             if got.is_empty() {

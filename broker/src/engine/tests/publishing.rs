@@ -25,7 +25,8 @@ fn a_message_id_repeats_within_its_task_only() {
     let mut world = World::new();
     world.publish(vec![event("t", "1"), event("u", "1")]);
     world.checkpoint();
-    let results = world.publish(vec![event("u", "1"), event("v", "1"), event("t", "1").with(|m| m.payload = "x".into())]);
+    let results =
+        world.publish(vec![event("u", "1"), event("v", "1"), event("t", "1").with(|m| m.payload = "x".into())]);
     assert_eq!(offsets(&results), vec![1, 2, 0]);
     assert!(duplicate(&results[0]).payload_matches);
     assert!(!is_duplicate(&results[1]));

@@ -34,8 +34,14 @@ fn run(seed: u64) -> String {
             0..=2 => {
                 id += 1;
                 let draft = match rng.random_range(0..4u32) {
-                    0 => request(&task, &format!("x{}", rng.random_range(0..6u32))).with(|m| m.message_id = format!("{id}")),
-                    1 => report(&task, &format!("{id}"), &format!("x{}", rng.random_range(0..6u32)), FinalState::Completed),
+                    0 => request(&task, &format!("x{}", rng.random_range(0..6u32)))
+                        .with(|m| m.message_id = format!("{id}")),
+                    1 => report(
+                        &task,
+                        &format!("{id}"),
+                        &format!("x{}", rng.random_range(0..6u32)),
+                        FinalState::Completed,
+                    ),
                     2 => event(&task, &format!("{id}")).with(|m| m.ttl_ms = 3_000),
                     _ => event(&task, &format!("{id}")),
                 };

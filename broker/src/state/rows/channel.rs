@@ -68,7 +68,9 @@ mod tests {
         let key = channel_name_key(PolicyNo(3), "acme", "desk");
         assert_eq!(parse_channel_name_key(&key).unwrap(), (PolicyNo(3), "acme".to_owned(), "desk".to_owned()));
         assert!(key.starts_with(&channel_name_prefix(PolicyNo(3), Some("acme"))));
-        assert!(!channel_name_key(PolicyNo(3), "acme2", "").starts_with(&channel_name_prefix(PolicyNo(3), Some("acme"))));
+        assert!(
+            !channel_name_key(PolicyNo(3), "acme2", "").starts_with(&channel_name_prefix(PolicyNo(3), Some("acme")))
+        );
     }
 
     #[test]

@@ -29,9 +29,17 @@ pub(crate) enum DeliveryState {
     /// Could be granted.
     Ready,
     Leased(LeaseRow),
-    Delayed { until: UnixMillis },
-    Held { cause: HoldCause, execution: ExecutionHash, since: UnixMillis },
-    Parked { since: UnixMillis },
+    Delayed {
+        until: UnixMillis,
+    },
+    Held {
+        cause: HoldCause,
+        execution: ExecutionHash,
+        since: UnixMillis,
+    },
+    Parked {
+        since: UnixMillis,
+    },
 }
 
 /// Attempts and state of a partition's first message.

@@ -3,9 +3,7 @@
 //! of the execution; goes after `remember`.
 
 use crate::journal::entry::{ExecutionHash, PartitionKey};
-use crate::model::{
-    ChannelNo, Effect, EndedAs, Epoch, ExecutionState, Offset, RemarkKind, UnixMillis, UnknownReason,
-};
+use crate::model::{ChannelNo, Effect, EndedAs, Epoch, ExecutionState, Offset, RemarkKind, UnixMillis, UnknownReason};
 use serde::{Deserialize, Serialize};
 
 /// Deliveries kept in full from the beginning of a history.

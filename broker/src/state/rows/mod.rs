@@ -20,14 +20,11 @@ pub(crate) use channel::{ChannelRow, channel_key, channel_name_key, channel_name
 pub(crate) use cursor::{CursorRow, cursor_key};
 pub(crate) use dedup::{DedupRow, pair_key};
 pub(crate) use delivery::{DeliveryRow, DeliveryState, LeaseRow, delivery_key, parse_delivery_key};
-pub(crate) use execution::{
-    BeginRow, DELIVERIES_FIRST, DELIVERIES_LAST, DeliveryRecord, ExecutionRow, REMARKS_MAX, RemarkRow, RequestRow,
-    execution_key,
-};
+pub(crate) use execution::{BeginRow, DELIVERIES_FIRST, DeliveryRecord, ExecutionRow, RequestRow, execution_key};
 pub(crate) use group::{GroupRow, group_key};
 pub(crate) use policy::{PolicyRow, policy_key};
 pub(crate) use session::{SessionRow, session_key};
-pub(crate) use settles::{SETTLES_PER_BLOCK, SettleBlockRow, SettledRecord, settles_block, settles_key};
+pub(crate) use settles::{SettleBlockRow, SettledRecord, settles_block, settles_key};
 pub(crate) use task::{TaskMessage, TaskRow, parse_task_key, task_channel_prefix, task_key, task_prefix};
 pub(crate) use totals::{TotalsRow, totals_key};
 
