@@ -41,7 +41,7 @@ const QUEUE_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// What a call counts beside its payload.
 const CALL_BYTES: usize = 512;
 
-/// A running broker. Clones share it.
+/// A running broker. Clones share it; when the last one is dropped it closes in the background.
 #[derive(Clone)]
 pub struct Broker {
     shared: Arc<Shared>,
@@ -356,6 +356,15 @@ impl Broker {
             .send(Input::Call { ticket, command, answer: Some(answer), permit: Some(permit) })
             .map_err(|_| closed())?;
         Ok(ticket)
+    }
+}
+
+impl Drop for Shared {
+    /// Without [`Broker::close`] the broker closes in the background once its last handle is gone.
+    fn drop(&mut self) {
+        let (done, _) = oneshot::channel();
+        // A sequencer that is gone has closed already.
+        let _ = self.inbox.send(Input::Stop(done));
     }
 }
 
