@@ -22,7 +22,7 @@
 //! a look-up reads one block.
 
 use super::block::{self, BLOCK_BYTES, BLOCK_ENTRIES, Owner};
-use super::places::{self, Entry};
+use super::places::Entry;
 use crate::fs::File;
 use crate::model::{ChannelNo, Offset};
 use bytes::{Buf, BufMut};
@@ -124,15 +124,6 @@ impl IndexFile {
         block::decode(self.owner, number, &bytes, count).ok_or(Unfit::Damaged("block"))
     }
 
-    /// Where a message is.
-    ///
-    /// # Errors
-    /// As [`IndexFile::block`].
-    pub(super) fn find(&self, channel: ChannelNo, offset: Offset) -> Result<Option<Entry>, Unfit> {
-        let Some(number) = self.block_of(channel, offset) else { return Ok(None) };
-        Ok(places::find(&self.block(number)?, channel, offset))
-    }
-
     /// All entries, in order.
     ///
     /// # Errors
@@ -171,6 +162,7 @@ fn decode_head(owner: Owner, head: &[u8; HEAD_BYTES]) -> Option<(u64, u32)> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use super::super::places;
     use super::*;
     use crate::fs::{FileSystem, OsFileSystem};
     use crate::model::SegmentNo;
@@ -184,6 +176,12 @@ mod tests {
         let file = OsFileSystem.create(&folder.path().join("file")).unwrap();
         file.write_all_at(bytes, 0).unwrap();
         IndexFile::open(file, OWNER)
+    }
+
+    fn find(file: &IndexFile, channel: u64, offset: u64) -> Option<Entry> {
+        let (channel, offset) = (ChannelNo(channel), Offset(offset));
+        let block = file.block(file.block_of(channel, offset)?).unwrap();
+        places::find(&block, channel, offset)
     }
 
     fn entries(count: u64) -> Vec<Entry> {
@@ -202,7 +200,7 @@ mod tests {
             let file = opened(&folder, &IndexFile::encode(OWNER, &entries)).unwrap();
             prop_assert_eq!(file.all().unwrap(), entries.clone());
             for (channel, offset) in (0..31).flat_map(|channel| (0..61).map(move |offset| (channel, offset))) {
-                let found = file.find(ChannelNo(channel), Offset(offset)).unwrap();
+                let found = find(&file, channel, offset);
                 prop_assert_eq!(found, places::find(&entries, ChannelNo(channel), Offset(offset)));
                 prop_assert_eq!(found.is_some(), keys.contains(&(channel, offset)));
             }
@@ -239,7 +237,7 @@ mod tests {
     fn a_segment_without_messages_has_an_empty_file() {
         let folder = TempDir::new().unwrap();
         let file = opened(&folder, &IndexFile::encode(OWNER, &[])).unwrap();
-        assert_eq!(file.find(ChannelNo(0), Offset(0)).unwrap(), None);
+        assert_eq!(find(&file, 0, 0), None);
         assert_eq!(file.all().unwrap(), []);
     }
 }

@@ -97,6 +97,7 @@ impl TailCache {
     }
 
     /// Bytes that the cache pins.
+    #[cfg(test)]
     pub(crate) fn pinned_bytes(&self) -> usize {
         self.tail.lock().chunks.pinned_bytes
     }

@@ -20,11 +20,4 @@ impl Batch {
     pub(crate) const fn new(applied: AppliedRow) -> Self {
         Self { puts: Vec::new(), deletes: Vec::new(), applied }
     }
-
-    /// Bytes of its keys and values.
-    pub(crate) fn bytes(&self) -> usize {
-        let puts: usize = self.puts.iter().map(|(_, key, value)| 1 + key.len() + value.len()).sum();
-        let deletes: usize = self.deletes.iter().map(|(_, key)| 1 + key.len()).sum();
-        puts + deletes
-    }
 }

@@ -12,7 +12,6 @@
 //! journal. A damaged store is refused, and the way back is a copy of the data folder.
 //!
 //! The layout of keys and values belongs to the file of each family in `rows`.
-#![allow(dead_code, reason = "the engine and the sequencer call into this room; delete this line with the first call")]
 
 mod applied;
 mod batch;
@@ -21,6 +20,7 @@ mod checkpoint;
 mod contract;
 mod error;
 mod family;
+#[cfg(test)]
 mod memory;
 mod options;
 mod range;
@@ -28,14 +28,15 @@ mod rocks;
 pub(crate) mod rows;
 mod store;
 
-#[allow(unused_imports, reason = "as above")]
 pub(crate) use self::{
     applied::AppliedRow,
     batch::Batch,
-    checkpoint::{CheckpointJob, Checkpointer, NotTaken},
+    checkpoint::{CheckpointJob, Checkpointer},
     error::StoreError,
     family::Family,
-    memory::{CheckpointFault, MemoryDisk, MemoryStore},
     rocks::RocksStore,
     store::{SCAN_ROWS_MAX, Scan, Store},
 };
+
+#[cfg(test)]
+pub(crate) use self::memory::{CheckpointFault, MemoryDisk, MemoryStore};
