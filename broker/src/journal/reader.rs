@@ -149,6 +149,10 @@ impl Reader {
         };
         let evicted = self.handles.lock().push(segment, handle.clone());
         drop(evicted);
+        // Removed while we opened it: a handle left in the cache would keep its blocks from being given back.
+        if self.segments.header(segment).is_none() {
+            self.forget(segment);
+        }
         Ok(handle)
     }
 }

@@ -56,7 +56,7 @@ pub(super) struct Opened {
     pub(super) lock: Box<dyn FolderLock>,
 }
 
-type Headers = BTreeMap<SegmentNo, (SegmentHeader, Link)>;
+pub(super) type Headers = BTreeMap<SegmentNo, (SegmentHeader, Link)>;
 
 /// Recovers the folder, or makes a new journal where there is none and the state knows of none.
 pub(super) fn open(
@@ -68,10 +68,7 @@ pub(super) fn open(
     let segment_bytes = config.checked_segment_bytes()?;
     let dir = config.dir.as_path();
     fs.create_dir(dir).map_err(OpenError::io("make", dir))?;
-    let lock = fs.lock(dir).map_err(|error| match error.kind() {
-        io::ErrorKind::WouldBlock => OpenError::Locked(dir.to_path_buf()),
-        _ => OpenError::io("lock", dir)(error),
-    })?;
+    let lock = hold(fs.as_ref(), dir)?;
     let names = fs.list(dir).map_err(OpenError::io("list", dir))?;
     let headers = read_headers(fs.as_ref(), dir, &names)?;
     let after = applied.map_or(Lsn(0), |applied| applied.lsn);
@@ -106,8 +103,20 @@ pub(super) fn open(
     })
 }
 
+/// Takes the folder for this process.
+pub(super) fn hold(fs: &dyn FileSystem, dir: &Path) -> Result<Box<dyn FolderLock>, OpenError> {
+    fs.lock(dir).map_err(|error| match error.kind() {
+        io::ErrorKind::WouldBlock => OpenError::Locked(dir.to_path_buf()),
+        _ => OpenError::io("lock", dir)(error),
+    })
+}
+
 /// Reads every segment's header: a segment has its name only after its header was synced, so each must verify.
-fn read_headers(fs: &dyn FileSystem, dir: &Path, names: &[String]) -> Result<Headers, OpenError> {
+pub(super) fn read_headers(
+    fs: &dyn FileSystem,
+    dir: &Path,
+    names: &[String],
+) -> Result<Headers, OpenError> {
     let mut headers = Headers::new();
     for segment in names.iter().filter_map(|name| segment_no(name)) {
         let path = segment_path(dir, segment);

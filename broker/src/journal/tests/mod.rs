@@ -5,6 +5,8 @@
     clippy::cast_possible_truncation
 )]
 
+mod format;
+mod overwriting;
 mod power_cuts;
 mod recovering;
 mod rig;
