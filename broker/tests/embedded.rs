@@ -86,7 +86,7 @@ async fn done(broker: &Broker, session: &SessionRef, delivery: &Delivery) -> Set
 }
 
 fn open(folder: &Path, clock: &ManualClock) -> Broker {
-    Broker::builder(folder).clock(Arc::new(clock.clone())).segment_bytes(64 * 1024).spares(1).open().unwrap()
+    Broker::builder(folder).clock(Arc::new(clock.clone())).segment_bytes(1024 * 1024).spares(1).open().unwrap()
 }
 
 #[tokio::test]
@@ -136,7 +136,7 @@ async fn a_backlog_is_handed_out_in_order_over_restarts_and_segments() {
     for round in 0..30 {
         let messages: Vec<_> = (0..20)
             .map(|task| Message {
-                payload: vec![7; 500].into(),
+                payload: vec![7; 5_000].into(),
                 ..message(&format!("t{task}"), &format!("{task}-{round}"))
             })
             .collect();

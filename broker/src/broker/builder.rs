@@ -107,7 +107,8 @@ impl BrokerBuilder {
         self
     }
 
-    /// Length of a journal segment in bytes: a multiple of 4,096. A request fits into half of it.
+    /// Length of a journal segment in bytes: a multiple of 4,096, at least 1 MiB. What is published at once has to fit into
+    /// half of it; 64 MiB take all that the limits allow.
     #[must_use]
     pub const fn segment_bytes(mut self, bytes: u64) -> Self {
         self.segment_bytes = bytes;

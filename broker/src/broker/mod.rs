@@ -38,6 +38,8 @@ use tokio::sync::{Semaphore, oneshot};
 
 /// Bytes of calls that may wait for the sequencer.
 const QUEUE_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// Bytes of a frame kept for entries and record headers.
+const FRAME_ROOM: u64 = 256 * 1024;
 /// What a call counts beside its payload.
 const CALL_BYTES: usize = 512;
 
@@ -57,6 +59,8 @@ pub(crate) struct Shared {
     store: Arc<dyn Store>,
     pub(crate) journal: Arc<Journal>,
     pub(crate) health: Arc<listing::HealthCell>,
+    /// Longest frame of the journal.
+    frame_bytes_max: u64,
     /// Publish replies leave before their sync.
     interval: bool,
     thread: parking_lot::Mutex<Option<std::thread::JoinHandle<()>>>,
@@ -125,6 +129,7 @@ impl Broker {
             let most = limits::PUBLISH_MESSAGES_MAX;
             return Err(Refusal::invalid("messages", format!("at most {most} messages")).with("limit", most));
         }
+        self.check_frame(publish.messages.iter().map(|bytes| bytes.len() as u64).sum())?;
         let total: u64 = publish.messages.iter().map(|bytes| bytes.len() as u64).sum();
         if total > limits::REQUEST_BYTES_MAX {
             let most = limits::REQUEST_BYTES_MAX;
@@ -140,6 +145,16 @@ impl Broker {
             messages.push((bytes, head));
         }
         Ok(Command::Publish { channel: publish.channel, messages })
+    }
+
+    /// Whether messages of so many bytes fit a frame of this broker's journal, with room for what is decided with them.
+    fn check_frame(&self, bytes: u64) -> Result<(), Refusal> {
+        let most = self.shared.frame_bytes_max.saturating_sub(FRAME_ROOM);
+        if bytes > most {
+            let text = format!("at most {most} bytes at once in journal segments of this size");
+            return Err(Refusal::new(Reason::TooLarge, text).with("limit", most));
+        }
+        Ok(())
     }
 
     fn head(&self, bytes: &[u8], path: impl Fn() -> String) -> Result<Arc<MessageHead>, Refusal> {
@@ -287,6 +302,7 @@ impl Broker {
                 Refusal::new(Reason::TooLarge, format!("at most {most} bytes in one complete")).with("limit", most)
             );
         }
+        self.check_frame(bytes as u64)?;
         match self.call(Command::Complete(session, Box::new(complete), heads), bytes).await? {
             Reply::Completed(result) => Ok(result),
             other => Err(unexpected(&other)),

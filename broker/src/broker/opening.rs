@@ -24,6 +24,9 @@ pub(super) fn open(builder: BrokerBuilder) -> Result<Broker, OpenError> {
     for policy in &builder.policies {
         policy.validate().map_err(|refusal| OpenError::Setting(format!("policy {}: {refusal}", policy.name)))?;
     }
+    if builder.segment_bytes < SEGMENT_BYTES_MIN {
+        return Err(OpenError::Setting(format!("segment_bytes: at least {SEGMENT_BYTES_MIN}")));
+    }
     let dir = &builder.data_dir;
     std::fs::create_dir_all(dir).map_err(|e| OpenError::Folder(dir.clone(), e))?;
     let store: Arc<dyn Store> =
@@ -120,12 +123,15 @@ pub(super) fn open(builder: BrokerBuilder) -> Result<Broker, OpenError> {
             store,
             journal,
             health,
+            frame_bytes_max: Journal::frame_bytes_max(builder.segment_bytes),
             interval: matches!(builder.sync, SyncPolicy::Interval(_)),
             thread: parking_lot::Mutex::new(Some(thread)),
         }),
     })
 }
 
+/// Smallest segment: half of it, a frame, holds the entries of one turn and a small message.
+const SEGMENT_BYTES_MIN: u64 = 1024 * 1024;
 /// Tickets below are the opening's own.
 const FIRST_TICKET: u64 = 1 << 20;
 

@@ -8,6 +8,7 @@ use super::head::MessageHead;
 use super::row_key::RowKey;
 use super::want::Want;
 use crate::journal::entry::{Entry, ExecutionHash, Grant, PartitionKey, Passed, TaskHash};
+use crate::model::limits::HELD_MAX;
 use crate::model::{ChannelNo, ExecutionHint, ExecutionState, GoneCause, GroupNo, SessionId, SettledCause, UnixMillis};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -178,7 +179,10 @@ impl Engine {
         first: impl Fn(&SessionId) -> bool,
     ) -> Option<SessionId> {
         let group = self.memory.groups.get(&no)?;
-        let has_room = |id: &SessionId| self.live.get(id).is_some_and(|live| live.has_room(bytes, first(id)));
+        let has_room = |id: &SessionId| {
+            self.live.get(id).is_some_and(|live| live.has_room(bytes, first(id)))
+                && self.memory.sessions.get(id).is_some_and(|session| session.leases.len() < HELD_MAX)
+        };
         let affinity = self.memory.partition(key).and_then(|p| p.affinity).filter(|id| group.sessions.contains(id));
         if let Some(id) = affinity.filter(|id| has_room(id)) {
             return Some(id);

@@ -11,6 +11,8 @@ use crate::state::rows::DeliveryState;
 
 /// Things that are due and carried out in one turn; the rest follows in the next.
 const DUE_MAX: usize = 1024;
+/// Entries after which no further session is ended in the same turn.
+const ENTRIES_MAX: usize = 4_096;
 
 impl Engine {
     /// When [`Engine::tick`] has something to do next.
@@ -37,6 +39,10 @@ impl Engine {
             .map(|(id, _)| *id)
             .collect();
         for id in silent {
+            // One frame holds so much; the other sessions follow in the next turn, which is due at once.
+            if turn.entries.len() > ENTRIES_MAX {
+                return;
+            }
             if self.rows_of_session(id, turn) {
                 self.end_session(now, id, true, turn);
             }

@@ -148,7 +148,7 @@ pub(super) fn needs(memory: &mut Memory, command: &Command) -> Vec<RowKey> {
                 }
             }
         }
-        Command::Fetch(session, _) | Command::Attach(session, _) => {
+        Command::Fetch(session, _) | Command::Attach(session, _) | Command::Heartbeat(session) => {
             let mut ids = vec![session.id];
             if !session.instance.is_empty()
                 && let Some(no) = missing.memory.group_by_name.get(&session.group)
@@ -162,7 +162,7 @@ pub(super) fn needs(memory: &mut Memory, command: &Command) -> Vec<RowKey> {
             }
             ids.into_iter().for_each(|id| missing.session_leases(id));
         }
-        Command::Heartbeat(session) | Command::Leave(session) => missing.session_leases(session.id),
+        Command::Leave(session) => missing.session_leases(session.id),
         Command::Settle(_, settles) => settles.iter().for_each(|settle| missing.lease(settle.lease.epoch)),
         Command::Begin(_, lease) => {
             missing.lease(lease.epoch);
