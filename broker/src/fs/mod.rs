@@ -9,11 +9,6 @@
 //! - names (made, renamed, removed) and lengths are there once [`FileSystem::sync_dir`] of their folder has returned,
 //!   lengths only if the file was synced before;
 //! - after a sync that failed, nothing written since the last good one is known, and a second sync does not mend it.
-#![allow(
-    dead_code,
-    unused_imports,
-    reason = "the journal calls into this room; delete this line when it is called"
-)]
 
 mod os;
 #[cfg(test)]
@@ -97,9 +92,7 @@ pub(crate) trait File: Send + Sync {
                 Err(error) => return Err(error),
             };
             at = at.saturating_add(count as u64);
-            rest = std::mem::take(&mut rest)
-                .get_mut(count..)
-                .unwrap_or_default();
+            rest = std::mem::take(&mut rest).get_mut(count..).unwrap_or_default();
         }
         Ok(())
     }

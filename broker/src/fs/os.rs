@@ -42,19 +42,12 @@ impl FileSystem for OsFileSystem {
 
     fn create(&self, path: &Path) -> io::Result<Arc<dyn File>> {
         let mut options = OpenOptions::new();
-        options
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .mode(FILE_MODE);
+        options.read(true).write(true).create(true).truncate(true).mode(FILE_MODE);
         Ok(Arc::new(OsFile(options.open(path)?)))
     }
 
     fn open(&self, path: &Path) -> io::Result<Arc<dyn File>> {
-        Ok(Arc::new(OsFile(
-            OpenOptions::new().read(true).write(true).open(path)?,
-        )))
+        Ok(Arc::new(OsFile(OpenOptions::new().read(true).write(true).open(path)?)))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
@@ -66,22 +59,13 @@ impl FileSystem for OsFileSystem {
     }
 
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
-        let dir = if dir.as_os_str().is_empty() {
-            Path::new(".")
-        } else {
-            dir
-        };
+        let dir = if dir.as_os_str().is_empty() { Path::new(".") } else { dir };
         fs::File::open(dir)?.sync_all()
     }
 
     fn lock(&self, dir: &Path) -> io::Result<Box<dyn FolderLock>> {
         let mut options = OpenOptions::new();
-        options
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(FILE_MODE);
+        options.read(true).write(true).create(true).truncate(false).mode(FILE_MODE);
         let file = options.open(dir.join(LOCK_FILE))?;
         match file.try_lock() {
             Ok(()) => Ok(Box::new(OsLock { _file: file })),
@@ -127,12 +111,7 @@ impl File for OsFile {
 
     #[cfg(target_os = "linux")]
     fn forget_cached(&self) -> io::Result<()> {
-        Ok(rustix::fs::fadvise(
-            &self.0,
-            0,
-            None,
-            rustix::fs::Advice::DontNeed,
-        )?)
+        Ok(rustix::fs::fadvise(&self.0, 0, None, rustix::fs::Advice::DontNeed)?)
     }
 
     #[cfg(not(target_os = "linux"))]
@@ -156,27 +135,17 @@ mod tests {
         file.sync_all().unwrap();
         file.forget_cached().unwrap();
         let mut read = [0; 11];
-        OsFileSystem
-            .open(&path)
-            .unwrap()
-            .read_exact_at(&mut read, 0)
-            .unwrap();
+        OsFileSystem.open(&path).unwrap().read_exact_at(&mut read, 0).unwrap();
         assert_eq!(&read, b"firstbehind");
         assert_eq!(file.len().unwrap(), 11);
-        assert_eq!(
-            file.read_exact_at(&mut read, 1).unwrap_err().kind(),
-            io::ErrorKind::UnexpectedEof
-        );
+        assert_eq!(file.read_exact_at(&mut read, 1).unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
     }
 
     #[test]
     fn a_folder_is_held_by_one_at_a_time() {
         let dir = tempfile::tempdir().unwrap();
         let held = OsFileSystem.lock(dir.path()).unwrap();
-        assert_eq!(
-            OsFileSystem.lock(dir.path()).err().unwrap().kind(),
-            io::ErrorKind::WouldBlock
-        );
+        assert_eq!(OsFileSystem.lock(dir.path()).err().unwrap().kind(), io::ErrorKind::WouldBlock);
         drop(held);
         assert!(OsFileSystem.lock(dir.path()).is_ok());
     }

@@ -22,14 +22,7 @@ impl Active {
     /// A segment just made.
     pub(super) fn new(file: Arc<dyn File>, header: SegmentHeader, link: Link) -> Self {
         let (position, synced_through) = (SEGMENT_HEADER_LEN, SEGMENT_HEADER_LEN);
-        Self {
-            file,
-            header,
-            key: header.key(),
-            position,
-            synced_through,
-            link,
-        }
+        Self { file, header, key: header.key(), position, synced_through, link }
     }
 
     pub(super) fn segment(&self) -> SegmentNo {
@@ -68,8 +61,7 @@ impl Active {
             previous: self.link,
         };
         let (bytes, link) = header.encode(self.position, self.key);
-        let (Some(front), true) = (buffer.get_mut(..bytes.len()), u64::from(len) <= self.room())
-        else {
+        let (Some(front), true) = (buffer.get_mut(..bytes.len()), u64::from(len) <= self.room()) else {
             return Err(io::ErrorKind::InvalidInput.into());
         };
         front.copy_from_slice(&bytes);
@@ -92,11 +84,7 @@ impl Active {
             segment: self.header.segment.next(),
             first_lsn,
             broker_time,
-            previous: Some(Previous {
-                segment: self.header.segment,
-                end: self.position,
-                sum: self.link.sum,
-            }),
+            previous: Some(Previous { segment: self.header.segment, end: self.position, sum: self.link.sum }),
             ..self.header
         }
     }

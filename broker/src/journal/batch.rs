@@ -69,12 +69,7 @@ impl Batch {
     }
 
     /// Adds a frame of `broker_time`, not before the batch's.
-    pub(super) fn push(
-        &mut self,
-        frame: Frame,
-        broker_time: UnixMillis,
-        place: (SegmentNo, u32, SumKey),
-    ) {
+    pub(super) fn push(&mut self, frame: Frame, broker_time: UnixMillis, place: (SegmentNo, u32, SumKey)) {
         if self.is_empty() {
             self.broker_time = broker_time;
         }

@@ -59,20 +59,13 @@ impl JournalConfig {
         if let SyncMode::Interval(interval) = self.sync
             && (interval.is_zero() || interval > INTERVAL_MAX)
         {
-            return Err(OpenError::Config(
-                "sync interval is above 0 and at most 1 s",
-            ));
+            return Err(OpenError::Config("sync interval is above 0 and at most 1 s"));
         }
         if !(SEGMENT_BYTES_MIN..=SEGMENT_BYTES_MAX).contains(&self.segment_bytes)
-            || !self
-                .segment_bytes
-                .is_multiple_of(u64::from(SEGMENT_HEADER_LEN))
+            || !self.segment_bytes.is_multiple_of(u64::from(SEGMENT_HEADER_LEN))
         {
-            return Err(OpenError::Config(
-                "segment length is 16 KiB to 1 GiB and a multiple of 4,096",
-            ));
+            return Err(OpenError::Config("segment length is 16 KiB to 1 GiB and a multiple of 4,096"));
         }
-        u32::try_from(self.segment_bytes)
-            .map_err(|_| OpenError::Config("segment length is at most 1 GiB"))
+        u32::try_from(self.segment_bytes).map_err(|_| OpenError::Config("segment length is at most 1 GiB"))
     }
 }

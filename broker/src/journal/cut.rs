@@ -39,29 +39,14 @@ pub(super) fn keep(
 ) -> Result<CutReport, OpenError> {
     let cut_dir = dir.join(CUT_DIR);
     let path = cut_dir.join(format!("{:012}-{position}.cut", segment.get()));
-    let report = CutReport {
-        segment,
-        position,
-        bytes,
-        kept_in: Some(path.clone()),
-    };
+    let report = CutReport { segment, position, bytes, kept_in: Some(path.clone()) };
     match copy(fs, &cut_dir, &path, file, position, bytes) {
         Ok(()) => Ok(report),
-        Err(error)
-            if matches!(
-                error.kind(),
-                io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
-            ) =>
-        {
+        Err(error) if matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) => {
             warn!(%segment, position, bytes, "no space to keep what recovery cuts off: it is dropped");
             // An incomplete copy would mislead, and takes space.
-            fs.remove(&path)
-                .or_else(absent_is_fine)
-                .map_err(OpenError::io("remove", &path))?;
-            Ok(CutReport {
-                kept_in: None,
-                ..report
-            })
+            fs.remove(&path).or_else(absent_is_fine).map_err(OpenError::io("remove", &path))?;
+            Ok(CutReport { kept_in: None, ..report })
         }
         Err(error) => Err(OpenError::io("keep what is cut off in", &path)(error)),
     }
@@ -92,9 +77,5 @@ fn copy(
 }
 
 fn absent_is_fine(error: io::Error) -> io::Result<()> {
-    if error.kind() == io::ErrorKind::NotFound {
-        Ok(())
-    } else {
-        Err(error)
-    }
+    if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) }
 }

@@ -95,19 +95,11 @@ pub(crate) enum OpenError {
 impl OpenError {
     /// Makes an [`OpenError::Io`] of a failed call.
     pub(super) fn io(step: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
-        move |source| Self::Io {
-            step,
-            path: path.to_path_buf(),
-            source,
-        }
+        move |source| Self::Io { step, path: path.to_path_buf(), source }
     }
 
     pub(super) fn lost(segment: SegmentNo, position: u32, what: Damage) -> Self {
-        Self::DataLoss {
-            segment,
-            position,
-            what,
-        }
+        Self::DataLoss { segment, position, what }
     }
 }
 
@@ -143,18 +135,11 @@ impl ReadError {
     pub(super) fn io(segment: SegmentNo) -> impl FnOnce(io::Error) -> Self {
         move |source| match source.kind() {
             io::ErrorKind::NotFound => Self::Gone(segment),
-            _ => Self::Io {
-                segment,
-                source: Arc::new(source),
-            },
+            _ => Self::Io { segment, source: Arc::new(source) },
         }
     }
 
     pub(super) fn damaged(segment: SegmentNo, position: u32, what: Damage) -> Self {
-        Self::Damaged {
-            segment,
-            position,
-            what,
-        }
+        Self::Damaged { segment, position, what }
     }
 }

@@ -19,10 +19,7 @@ pub(super) fn encoded_len(frame: &Frame) -> u64 {
 }
 
 fn records_len(records: &[Record]) -> usize {
-    records
-        .iter()
-        .map(|record| RECORD_HEADER_LEN + record.bytes.len())
-        .sum()
+    records.iter().map(|record| RECORD_HEADER_LEN + record.bytes.len()).sum()
 }
 
 /// Appends a frame to a group under construction and its records' places to `placed`.
@@ -48,30 +45,16 @@ pub(super) fn encode(
     let header_sum = sum.clone().finalize();
     sum.update(&frame.entries);
     buffer.put_slice(&frame.entries);
-    for Record {
-        channel,
-        offset,
-        bytes,
-    } in frame.records
-    {
+    for Record { channel, offset, bytes } in frame.records {
         let at = buffer.len();
-        let place = Place {
-            segment,
-            position: place_of(at),
-            len: length(bytes.len()),
-        };
+        let place = Place { segment, position: place_of(at), len: length(bytes.len()) };
         buffer.put_u32_le(place.len);
         buffer.put_u32_le(key.of(place.position, &bytes));
         buffer.put_u64_le(channel.get());
         buffer.put_u64_le(offset.get());
         sum.update(buffer.get(at..).unwrap_or_default());
         buffer.put_slice(&bytes);
-        placed.push(Placed {
-            channel,
-            offset,
-            place,
-            bytes,
-        });
+        placed.push(Placed { channel, offset, place, bytes });
     }
     if let Some(mut sums) = buffer.get_mut(start..start + SUMMED_FROM) {
         sums.put_u32_le(header_sum);
@@ -123,25 +106,12 @@ pub(super) fn decode(
         let header = RecordHeader::parse(&header).ok_or(Damage::Frame)?;
         let bytes = take(&mut area, header.len as usize)?;
         bytes_agree &= key.of(at, &bytes) == header.sum;
-        let place = Place {
-            segment,
-            position: at,
-            len: header.len,
-        };
+        let place = Place { segment, position: at, len: header.len };
         at = advanced(at, RECORD_HEADER_LEN + bytes.len())?;
-        records.push(Placed {
-            channel: header.channel,
-            offset: header.offset,
-            place,
-            bytes,
-        });
+        records.push(Placed { channel: header.channel, offset: header.offset, place, bytes });
     }
     match (sum.finalize() == frame_sum && area.is_empty(), bytes_agree) {
-        (true, true) => Ok(Decoded {
-            time_ms,
-            entries,
-            records,
-        }),
+        (true, true) => Ok(Decoded { time_ms, entries, records }),
         (true, false) => Err(Damage::Record),
         (false, _) => Err(Damage::Frame),
     }
@@ -197,40 +167,30 @@ mod tests {
 
     fn frames() -> impl Strategy<Value = Vec<Frame>> {
         let bytes = || prop::collection::vec(any::<u8>(), 0..40);
-        let record =
-            (any::<u64>(), any::<u64>(), bytes()).prop_map(|(channel, offset, bytes)| Record {
-                channel: ChannelNo(channel),
-                offset: Offset(offset),
-                bytes: bytes.into(),
-            });
-        let frame =
-            (bytes(), prop::collection::vec(record, 0..4)).prop_map(|(entries, records)| Frame {
-                lsn: Lsn(1),
-                entries,
-                records,
-            });
+        let record = (any::<u64>(), any::<u64>(), bytes()).prop_map(|(channel, offset, bytes)| Record {
+            channel: ChannelNo(channel),
+            offset: Offset(offset),
+            bytes: bytes.into(),
+        });
+        let frame = (bytes(), prop::collection::vec(record, 0..4)).prop_map(|(entries, records)| Frame {
+            lsn: Lsn(1),
+            entries,
+            records,
+        });
         prop::collection::vec(frame, 1..4)
     }
 
     fn written(frames: &[Frame]) -> (Vec<u8>, Vec<Placed>) {
         let (mut buffer, mut placed) = (Vec::new(), Vec::new());
         for (time_ms, frame) in frames.iter().enumerate() {
-            encode(
-                frame.clone(),
-                time_ms as u32,
-                (SEGMENT, BASE, key()),
-                &mut buffer,
-                &mut placed,
-            );
+            encode(frame.clone(), time_ms as u32, (SEGMENT, BASE, key()), &mut buffer, &mut placed);
         }
         (buffer, placed)
     }
 
     fn read(buffer: &[u8], count: usize) -> Result<Vec<Decoded>, Damage> {
         let (mut body, mut position) = (Bytes::copy_from_slice(buffer), BASE);
-        (0..count)
-            .map(|_| decode(&mut body, &mut position, (SEGMENT, key())))
-            .collect()
+        (0..count).map(|_| decode(&mut body, &mut position, (SEGMENT, key()))).collect()
     }
 
     proptest! {

@@ -60,15 +60,7 @@ impl Frames {
         after: Lsn,
         parts: VecDeque<Part>,
     ) -> Self {
-        Self {
-            fs,
-            dir,
-            placements,
-            after,
-            parts,
-            current: None,
-            ready: Vec::new().into_iter(),
-        }
+        Self { fs, dir, placements, after, parts, current: None, ready: Vec::new().into_iter() }
     }
 
     /// The next frame, applied or not; `None` after the last.
@@ -97,18 +89,11 @@ impl Frames {
                 Step::Stopped(damage) => {
                     return Err(OpenError::lost(segment, scan.position(), damage));
                 }
-                Step::End
-                    if scan.link().sum != part.last_sum || scan.next_lsn() != part.next_lsn =>
-                {
-                    return Err(OpenError::lost(
-                        segment,
-                        scan.position(),
-                        Damage::SegmentChain,
-                    ));
+                Step::End if scan.link().sum != part.last_sum || scan.next_lsn() != part.next_lsn => {
+                    return Err(OpenError::lost(segment, scan.position(), Damage::SegmentChain));
                 }
                 Step::End => {
-                    self.placements
-                        .sealed(segment, Lsn(part.next_lsn.get().saturating_sub(1)));
+                    self.placements.sealed(segment, Lsn(part.next_lsn.get().saturating_sub(1)));
                     self.current = None;
                 }
             }

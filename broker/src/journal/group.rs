@@ -76,10 +76,7 @@ impl GroupHeader {
             first_lsn: Lsn(fields.u64()?),
             broker_time: UnixMillis(fields.u64()?),
             synced_through: fields.u32()?,
-            previous: Link {
-                position: fields.u32()?,
-                sum: fields.u32()?,
-            },
+            previous: Link { position: fields.u32()?, sum: fields.u32()? },
         };
         Some((header, Link { position, sum }))
     }
@@ -87,9 +84,7 @@ impl GroupHeader {
 
 /// Bytes of a group with its padding, of the length of its frames.
 pub(super) fn group_len(body_len: u32) -> Option<u32> {
-    GROUP_HEADER_LEN
-        .checked_add(body_len)?
-        .checked_next_multiple_of(GROUP_ALIGN)
+    GROUP_HEADER_LEN.checked_add(body_len)?.checked_next_multiple_of(GROUP_ALIGN)
 }
 
 #[cfg(test)]

@@ -54,10 +54,7 @@ pub(crate) fn inspect(
     let names = fs.list(dir).map_err(OpenError::io("list", dir))?;
     let _lock = hold(fs, dir)?;
     let headers = read_headers(fs, dir, &names)?;
-    headers
-        .values()
-        .map(|(header, link)| segment(fs, dir, &headers, header, *link, show))
-        .collect()
+    headers.values().map(|(header, link)| segment(fs, dir, &headers, header, *link, show)).collect()
 }
 
 fn segment(
@@ -73,9 +70,7 @@ fn segment(
     let file = fs.open(&path).map_err(OpenError::io("open", &path))?;
     let len = file.len().map_err(OpenError::io("measure", &path))?;
     let len = u32::try_from(len).unwrap_or(u32::MAX).min(header.file_len);
-    let follower = headers
-        .get(&segment.next())
-        .and_then(|(next, _)| Some((next.previous?, next.first_lsn)));
+    let follower = headers.get(&segment.next()).and_then(|(next, _)| Some((next.previous?, next.first_lsn)));
     let end = follower.map(|(previous, _)| previous.end);
     let mut scan = Scan::new(file.clone(), header, link, end.unwrap_or(len).min(len));
     let (mut frames, mut records) = (0, 0);
@@ -94,39 +89,17 @@ fn segment(
     };
     let position = scan.position();
     let fault = match (stopped, follower) {
-        (Some(what), Some(_)) => Some(Fault {
-            position,
-            what,
-            proven: true,
-        }),
+        (Some(what), Some(_)) => Some(Fault { position, what, proven: true }),
         (Some(what), None) => {
-            let tail = tail::examine(file, header.key(), position, len)
-                .map_err(OpenError::io("read", &path))?;
-            (tail.len > 0).then_some(Fault {
-                position,
-                what,
-                proven: tail.proven,
-            })
+            let tail = tail::examine(file, header.key(), position, len).map_err(OpenError::io("read", &path))?;
+            (tail.len > 0).then_some(Fault { position, what, proven: tail.proven })
         }
         (None, Some((previous, next_lsn))) => {
-            let meets = (previous.end, previous.sum, next_lsn)
-                == (position, scan.link().sum, scan.next_lsn());
-            (!meets).then_some(Fault {
-                position,
-                what: Damage::SegmentChain,
-                proven: true,
-            })
+            let meets = (previous.end, previous.sum, next_lsn) == (position, scan.link().sum, scan.next_lsn());
+            (!meets).then_some(Fault { position, what: Damage::SegmentChain, proven: true })
         }
         (None, None) => None,
     };
     let (incarnation, first_lsn) = (header.incarnation, header.first_lsn);
-    Ok(Inspected {
-        segment,
-        incarnation,
-        first_lsn,
-        frames,
-        records,
-        end: position,
-        fault,
-    })
+    Ok(Inspected { segment, incarnation, first_lsn, frames, records, end: position, fault })
 }

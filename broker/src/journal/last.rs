@@ -47,8 +47,7 @@ pub(super) fn examine(
     if let Err(error) = file.sync_data() {
         warn!(%error, path = %path.display(), "the journal's last writes cannot be synced");
     }
-    file.forget_cached()
-        .map_err(OpenError::io("read past the page cache", path))?;
+    file.forget_cached().map_err(OpenError::io("read past the page cache", path))?;
     let len = file.len().map_err(OpenError::io("measure", path))?;
     let limit = u32::try_from(len).unwrap_or(u32::MAX).min(header.file_len);
     let mut scan = Scan::new(file.clone(), header, link, limit);
@@ -63,22 +62,14 @@ pub(super) fn examine(
     let end = scan.position();
     let mut tail_len = 0;
     if let Some(what) = damage {
-        let tail = tail::examine(file.clone(), header.key(), end, limit)
-            .map_err(OpenError::io("read", path))?;
+        let tail = tail::examine(file.clone(), header.key(), end, limit).map_err(OpenError::io("read", path))?;
         if tail.proven {
             return Err(OpenError::lost(header.segment, end, what));
         }
         tail_len = tail.len;
     }
     let (link, next_lsn, broker_time) = (scan.link(), scan.next_lsn(), scan.broker_time());
-    Ok(Kept {
-        end,
-        proven,
-        link,
-        next_lsn,
-        broker_time,
-        tail_len,
-    })
+    Ok(Kept { end, proven, link, next_lsn, broker_time, tail_len })
 }
 
 /// Writes the bytes from `proven` to `end` once more, in place, and syncs them: what was only in the page cache, or on
@@ -94,11 +85,7 @@ pub(super) fn write_again(file: &Arc<dyn File>, proven: u32, end: u32) -> io::Re
         file.write_all_at(&bytes, u64::from(at))?;
         at += len;
     }
-    if proven < end {
-        file.sync_data()
-    } else {
-        Ok(())
-    }
+    if proven < end { file.sync_data() } else { Ok(()) }
 }
 
 /// Cuts the file to `end`.

@@ -67,11 +67,7 @@ impl Shared {
 
     /// Whether what waits for `applied` may go.
     pub(super) fn outcome(&self, applied: Lsn) -> Option<Result<(), JournalError>> {
-        if applied <= self.durable() {
-            Some(Ok(()))
-        } else {
-            self.closed().cloned().map(Err)
-        }
+        if applied <= self.durable() { Some(Ok(())) } else { self.closed().cloned().map(Err) }
     }
 
     /// Queues a submission, or, where nothing is before it and nothing has to be written, lets it go at once: its waiters
@@ -81,15 +77,12 @@ impl Shared {
         let nothing_to_write = submission.frames.is_empty() && submission.applied <= self.durable();
         if queue.ended || queue.closing || (queue.pending == 0 && nothing_to_write) {
             drop(queue);
-            let outcome = self
-                .outcome(submission.applied)
-                .unwrap_or(Err(JournalError::Closed));
+            let outcome = self.outcome(submission.applied).unwrap_or(Err(JournalError::Closed));
             release(submission.early_waiters, &outcome);
             release(submission.waiters, &outcome);
             return;
         }
-        self.backlog
-            .fetch_add(submission.encoded_len(), Ordering::Relaxed);
+        self.backlog.fetch_add(submission.encoded_len(), Ordering::Relaxed);
         queue.pending += 1;
         queue.waiting.push_back(submission);
         drop(queue);

@@ -40,12 +40,7 @@ struct Handle {
 
 impl Reader {
     pub(super) fn new(fs: Arc<dyn FileSystem>, dir: PathBuf, segments: Arc<Segments>) -> Self {
-        Self {
-            fs,
-            dir,
-            segments,
-            handles: Mutex::new(LruCache::new(HANDLES_MAX)),
-        }
+        Self { fs, dir, segments, handles: Mutex::new(LruCache::new(HANDLES_MAX)) }
     }
 
     /// The messages at `places`, which lie in one segment, in rising order: one read from the first to the last.
@@ -54,45 +49,26 @@ impl Reader {
             return Ok(Vec::new());
         };
         let handle = self.handle(first.segment)?;
-        let damaged =
-            |place: &Place| ReadError::damaged(first.segment, place.position, Damage::Record);
+        let damaged = |place: &Place| ReadError::damaged(first.segment, place.position, Damage::Record);
         let span = end_of(last).and_then(|end| end.checked_sub(u64::from(first.position)));
-        let span = span
-            .and_then(|span| usize::try_from(span).ok())
-            .ok_or_else(|| damaged(last))?;
+        let span = span.and_then(|span| usize::try_from(span).ok()).ok_or_else(|| damaged(last))?;
         let mut bytes = vec![0; span];
-        handle
-            .file
-            .read_exact_at(&mut bytes, u64::from(first.position))
-            .map_err(|error| match error.kind() {
-                io::ErrorKind::UnexpectedEof => damaged(last),
-                _ => ReadError::io(first.segment)(error),
-            })?;
+        handle.file.read_exact_at(&mut bytes, u64::from(first.position)).map_err(|error| match error.kind() {
+            io::ErrorKind::UnexpectedEof => damaged(last),
+            _ => ReadError::io(first.segment)(error),
+        })?;
         let bytes = Bytes::from(bytes);
         let record = |place: &Place| {
-            let start = place
-                .position
-                .checked_sub(first.position)
-                .filter(|_| place.segment == first.segment)?;
+            let start = place.position.checked_sub(first.position).filter(|_| place.segment == first.segment)?;
             verified(&bytes, start as usize, place, handle.key)
         };
-        places
-            .iter()
-            .map(|place| record(place).ok_or_else(|| damaged(place)))
-            .collect()
+        places.iter().map(|place| record(place).ok_or_else(|| damaged(place))).collect()
     }
 
     /// Walks a sealed segment and shows the records of each frame, for an index to be rebuilt. Returns the last LSN in
     /// it, or before it if it is empty.
-    pub(super) fn scan_segment(
-        &self,
-        segment: SegmentNo,
-        show: &mut dyn FnMut(&[Placed]),
-    ) -> Result<Lsn, ReadError> {
-        let (header, link) = self
-            .segments
-            .header(segment)
-            .ok_or(ReadError::Gone(segment))?;
+    pub(super) fn scan_segment(&self, segment: SegmentNo, show: &mut dyn FnMut(&[Placed])) -> Result<Lsn, ReadError> {
+        let (header, link) = self.segments.header(segment).ok_or(ReadError::Gone(segment))?;
         let file = self.handle(segment)?.file;
         let io = ReadError::io(segment);
         let len = match file.len() {
@@ -135,18 +111,9 @@ impl Reader {
         if let Some(handle) = self.handles.lock().get(&segment) {
             return Ok(handle.clone());
         }
-        let (header, _) = self
-            .segments
-            .header(segment)
-            .ok_or(ReadError::Gone(segment))?;
-        let file = self
-            .fs
-            .open(&segment_path(&self.dir, segment))
-            .map_err(ReadError::io(segment))?;
-        let handle = Handle {
-            file,
-            key: header.key(),
-        };
+        let (header, _) = self.segments.header(segment).ok_or(ReadError::Gone(segment))?;
+        let file = self.fs.open(&segment_path(&self.dir, segment)).map_err(ReadError::io(segment))?;
+        let handle = Handle { file, key: header.key() };
         let evicted = self.handles.lock().push(segment, handle.clone());
         drop(evicted);
         // Removed while we opened it: a handle left in the cache would keep its blocks from being given back.
@@ -158,9 +125,7 @@ impl Reader {
 }
 
 fn end_of(place: &Place) -> Option<u64> {
-    u64::from(place.position)
-        .checked_add(RECORD_HEADER_LEN as u64)?
-        .checked_add(u64::from(place.len))
+    u64::from(place.position).checked_add(RECORD_HEADER_LEN as u64)?.checked_add(u64::from(place.len))
 }
 
 /// The record that begins at `start` of `bytes`, if it is the one that was written at `place`.
@@ -169,6 +134,5 @@ fn verified(bytes: &Bytes, start: usize, place: &Place, key: SumKey) -> Option<B
     let end = body.checked_add(place.len as usize)?;
     let header = RecordHeader::parse(bytes.get(start..body)?)?;
     let message = bytes.get(body..end)?;
-    (header.len == place.len && header.sum == key.of(place.position, message))
-        .then(|| bytes.slice(body..end))
+    (header.len == place.len && header.sum == key.of(place.position, message)).then(|| bytes.slice(body..end))
 }

@@ -81,9 +81,7 @@ pub(super) fn open(
         None => (first_header(segment_bytes), None),
         Some((header, link)) => keep_last(fs.as_ref(), dir, *header, *link, after, segment_bytes)?,
     };
-    let (file, link) = spares
-        .make_segment(&next)
-        .map_err(OpenError::io("make the next segment in", dir))?;
+    let (file, link) = spares.make_segment(&next).map_err(OpenError::io("make the next segment in", dir))?;
     let parts = parts(&replayed, &next);
     let segments = Segments::new(headers);
     segments.insert(next, link);
@@ -94,13 +92,7 @@ pub(super) fn open(
         broker_time: next.broker_time,
         journal_id: next.journal_id,
     };
-    Ok(Opened {
-        recovery,
-        active: Active::new(file, next, link),
-        segments: Arc::new(segments),
-        spares,
-        lock,
-    })
+    Ok(Opened { recovery, active: Active::new(file, next, link), segments: Arc::new(segments), spares, lock })
 }
 
 /// Takes the folder for this process.
@@ -112,11 +104,7 @@ pub(super) fn hold(fs: &dyn FileSystem, dir: &Path) -> Result<Box<dyn FolderLock
 }
 
 /// Reads every segment's header: a segment has its name only after its header was synced, so each must verify.
-pub(super) fn read_headers(
-    fs: &dyn FileSystem,
-    dir: &Path,
-    names: &[String],
-) -> Result<Headers, OpenError> {
+pub(super) fn read_headers(fs: &dyn FileSystem, dir: &Path, names: &[String]) -> Result<Headers, OpenError> {
     let mut headers = Headers::new();
     for segment in names.iter().filter_map(|name| segment_no(name)) {
         let path = segment_path(dir, segment);
@@ -139,10 +127,7 @@ pub(super) fn read_headers(
 }
 
 /// The segments from the one that holds what follows the applied LSN to the last: all there, each naming the one before.
-fn replayed(
-    headers: &Headers,
-    applied: Option<Applied>,
-) -> Result<Vec<(SegmentHeader, Link)>, OpenError> {
+fn replayed(headers: &Headers, applied: Option<Applied>) -> Result<Vec<(SegmentHeader, Link)>, OpenError> {
     let Some((last, (last_header, _))) = headers.last_key_value() else {
         return match applied {
             Some(applied) => Err(OpenError::lost(applied.segment, 0, Damage::SegmentMissing)),
@@ -159,15 +144,9 @@ fn replayed(
         }
     }
     let next = applied.map_or(Lsn(1), |applied| applied.lsn.next());
-    let start = headers
-        .iter()
-        .rev()
-        .find(|(_, (header, _))| header.first_lsn <= next)
-        .map(|(segment, _)| *segment);
+    let start = headers.iter().rev().find(|(_, (header, _))| header.first_lsn <= next).map(|(segment, _)| *segment);
     let Some(start) = start else {
-        let first = headers
-            .first_key_value()
-            .map_or(*last, |(segment, _)| *segment);
+        let first = headers.first_key_value().map_or(*last, |(segment, _)| *segment);
         return Err(OpenError::lost(first, 0, Damage::AppliedBeforeStart));
     };
     let found: Vec<_> = headers.range(start..).map(|(_, found)| *found).collect();
@@ -176,15 +155,9 @@ fn replayed(
             continue;
         };
         if after.segment != before.segment.next() {
-            return Err(OpenError::lost(
-                before.segment.next(),
-                0,
-                Damage::SegmentMissing,
-            ));
+            return Err(OpenError::lost(before.segment.next(), 0, Damage::SegmentMissing));
         }
-        let named = after
-            .previous
-            .is_some_and(|previous| previous.segment == before.segment);
+        let named = after.previous.is_some_and(|previous| previous.segment == before.segment);
         if !named || after.first_lsn < before.first_lsn || after.incarnation < before.incarnation {
             return Err(OpenError::lost(after.segment, 0, Damage::SegmentChain));
         }
@@ -204,19 +177,9 @@ fn keep_last(
     let path = segment_path(dir, header.segment);
     let file = fs.open(&path).map_err(OpenError::io("open", &path))?;
     let kept = last::examine(&file, &path, &header, link)?;
-    let Kept {
-        end,
-        proven,
-        next_lsn,
-        tail_len,
-        ..
-    } = kept;
+    let Kept { end, proven, next_lsn, tail_len, .. } = kept;
     if next_lsn <= after {
-        return Err(OpenError::lost(
-            header.segment,
-            end,
-            Damage::AppliedBeyondEnd,
-        ));
+        return Err(OpenError::lost(header.segment, end, Damage::AppliedBeyondEnd));
     }
     last::write_again(&file, proven, end).map_err(OpenError::io("write again", &path))?;
     let cut = match tail_len {
@@ -231,11 +194,7 @@ fn keep_last(
         first_lsn: next_lsn,
         broker_time: kept.broker_time,
         file_len: segment_bytes,
-        previous: Some(Previous {
-            segment: header.segment,
-            end,
-            sum: kept.link.sum,
-        }),
+        previous: Some(Previous { segment: header.segment, end, sum: kept.link.sum }),
     };
     Ok((next, cut))
 }
@@ -254,21 +213,11 @@ fn first_header(segment_bytes: u32) -> SegmentHeader {
 
 /// Each segment with what the one after it says of it.
 fn parts(replayed: &[(SegmentHeader, Link)], next: &SegmentHeader) -> VecDeque<Part> {
-    let followers = replayed
-        .iter()
-        .skip(1)
-        .map(|(header, _)| header)
-        .chain([next]);
+    let followers = replayed.iter().skip(1).map(|(header, _)| header).chain([next]);
     let part = |((header, link), follower): (&(SegmentHeader, Link), &SegmentHeader)| {
         let previous = follower.previous?;
         let (end, last_sum) = (previous.end, previous.sum);
-        Some(Part {
-            header: *header,
-            link: *link,
-            end,
-            last_sum,
-            next_lsn: follower.first_lsn,
-        })
+        Some(Part { header: *header, link: *link, end, last_sum, next_lsn: follower.first_lsn })
     };
     replayed.iter().zip(followers).filter_map(part).collect()
 }

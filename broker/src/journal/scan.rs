@@ -94,9 +94,7 @@ impl Scan {
         if !self.follows(&header) {
             return Ok(Step::Stopped(Damage::GroupChain));
         }
-        let Some(body_len) =
-            group_len(header.body_len).and_then(|len| len.checked_sub(GROUP_HEADER_LEN))
-        else {
+        let Some(body_len) = group_len(header.body_len).and_then(|len| len.checked_sub(GROUP_HEADER_LEN)) else {
             return Ok(Step::Stopped(Damage::GroupLength));
         };
         let body_at = self.position.saturating_add(GROUP_HEADER_LEN);
@@ -111,13 +109,8 @@ impl Scan {
             Ok(frames) => {
                 self.position = body_at.saturating_add(body_len);
                 self.link = link;
-                self.next_lsn = Lsn(header
-                    .first_lsn
-                    .get()
-                    .saturating_add(u64::from(header.frame_count)));
-                let latest = frames
-                    .last()
-                    .map_or(header.broker_time, |frame| frame.broker_time);
+                self.next_lsn = Lsn(header.first_lsn.get().saturating_add(u64::from(header.frame_count)));
+                let latest = frames.last().map_or(header.broker_time, |frame| frame.broker_time);
                 self.broker_time = self.broker_time.max(latest);
                 Ok(Step::Group(Group { header, frames }))
             }
@@ -126,17 +119,10 @@ impl Scan {
     }
 
     fn follows(&self, header: &GroupHeader) -> bool {
-        header.previous == self.link
-            && header.first_lsn == self.next_lsn
-            && header.synced_through <= self.position
+        header.previous == self.link && header.first_lsn == self.next_lsn && header.synced_through <= self.position
     }
 
-    fn frames(
-        &self,
-        header: &GroupHeader,
-        mut body: Bytes,
-        mut position: u32,
-    ) -> Result<Vec<RecoveredFrame>, Damage> {
+    fn frames(&self, header: &GroupHeader, mut body: Bytes, mut position: u32) -> Result<Vec<RecoveredFrame>, Damage> {
         let mut frames = Vec::new();
         let mut lsn = header.first_lsn;
         for _ in 0..header.frame_count {
@@ -149,11 +135,7 @@ impl Scan {
             });
             lsn = lsn.next();
         }
-        if body.is_empty() {
-            Ok(frames)
-        } else {
-            Err(Damage::Frame)
-        }
+        if body.is_empty() { Ok(frames) } else { Err(Damage::Frame) }
     }
 }
 

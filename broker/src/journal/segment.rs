@@ -111,30 +111,11 @@ impl SegmentHeader {
         let mut fields = Fields::new(block);
         fields.array::<8>()?;
         let (version, sum) = (fields.u32()?, fields.u32()?);
-        let (journal_id, segment, incarnation) =
-            (fields.u128()?, SegmentNo(fields.u64()?), fields.u64()?);
-        let (first_lsn, broker_time, file_len) =
-            (Lsn(fields.u64()?), UnixMillis(fields.u64()?), fields.u32()?);
-        let (end, previous_sum, _zero, previous) =
-            (fields.u32()?, fields.u32()?, fields.u32()?, fields.u64()?);
-        let previous = (previous != 0).then_some(Previous {
-            segment: SegmentNo(previous),
-            end,
-            sum: previous_sum,
-        });
-        Some((
-            Self {
-                journal_id,
-                segment,
-                incarnation,
-                first_lsn,
-                broker_time,
-                file_len,
-                previous,
-            },
-            version,
-            sum,
-        ))
+        let (journal_id, segment, incarnation) = (fields.u128()?, SegmentNo(fields.u64()?), fields.u64()?);
+        let (first_lsn, broker_time, file_len) = (Lsn(fields.u64()?), UnixMillis(fields.u64()?), fields.u32()?);
+        let (end, previous_sum, _zero, previous) = (fields.u32()?, fields.u32()?, fields.u32()?, fields.u64()?);
+        let previous = (previous != 0).then_some(Previous { segment: SegmentNo(previous), end, sum: previous_sum });
+        Some((Self { journal_id, segment, incarnation, first_lsn, broker_time, file_len, previous }, version, sum))
     }
 }
 
@@ -171,31 +152,16 @@ mod tests {
             first_lsn: Lsn(99),
             broker_time: UnixMillis(1_700_000_000_000),
             file_len: 65_536,
-            previous: Some(Previous {
-                segment: SegmentNo(6),
-                end: 5_000,
-                sum: 77,
-            }),
+            previous: Some(Previous { segment: SegmentNo(6), end: 5_000, sum: 77 }),
         }
     }
 
     #[test]
     fn a_header_comes_back_as_written() {
         let (block, link) = header().encode();
-        assert_eq!(
-            SegmentHeader::decode(&block, SegmentNo(7)).unwrap(),
-            (header(), link)
-        );
-        let first = SegmentHeader {
-            previous: None,
-            ..header()
-        };
-        assert_eq!(
-            SegmentHeader::decode(&first.encode().0, SegmentNo(7))
-                .unwrap()
-                .0,
-            first
-        );
+        assert_eq!(SegmentHeader::decode(&block, SegmentNo(7)).unwrap(), (header(), link));
+        let first = SegmentHeader { previous: None, ..header() };
+        assert_eq!(SegmentHeader::decode(&first.encode().0, SegmentNo(7)).unwrap().0, first);
     }
 
     #[test]
@@ -204,10 +170,7 @@ mod tests {
         for bit in 0..block.len() * 8 {
             let mut flipped = block.clone();
             flipped[bit / 8] ^= 1 << (bit % 8);
-            assert!(
-                SegmentHeader::decode(&flipped, SegmentNo(7)).is_err(),
-                "bit {bit}"
-            );
+            assert!(SegmentHeader::decode(&flipped, SegmentNo(7)).is_err(), "bit {bit}");
         }
     }
 
@@ -215,34 +178,16 @@ mod tests {
     fn a_header_under_another_name_or_too_short_is_damaged() {
         let (block, _) = header().encode();
         let damaged = HeaderFault::Damaged(Damage::SegmentHeader);
-        assert_eq!(
-            SegmentHeader::decode(&block, SegmentNo(8)).unwrap_err(),
-            damaged
-        );
-        assert_eq!(
-            SegmentHeader::decode(&block[..BLOCK - 1], SegmentNo(7)).unwrap_err(),
-            damaged
-        );
-        assert_eq!(
-            SegmentHeader::decode(&[], SegmentNo(7)).unwrap_err(),
-            damaged
-        );
+        assert_eq!(SegmentHeader::decode(&block, SegmentNo(8)).unwrap_err(), damaged);
+        assert_eq!(SegmentHeader::decode(&block[..BLOCK - 1], SegmentNo(7)).unwrap_err(), damaged);
+        assert_eq!(SegmentHeader::decode(&[], SegmentNo(7)).unwrap_err(), damaged);
     }
 
     #[test]
     fn file_names_go_both_ways_and_others_are_left_alone() {
         let path = segment_path(Path::new("d"), SegmentNo(12));
-        assert_eq!(
-            segment_no(path.file_name().unwrap().to_str().unwrap()),
-            Some(SegmentNo(12))
-        );
-        for name in [
-            "12.seg",
-            "000000000000.seg",
-            "+00000000012.seg",
-            "spare-000012",
-            "000000000012.seg.bak",
-        ] {
+        assert_eq!(segment_no(path.file_name().unwrap().to_str().unwrap()), Some(SegmentNo(12)));
+        for name in ["12.seg", "000000000000.seg", "+00000000012.seg", "spare-000012", "000000000012.seg.bak"] {
             assert_eq!(segment_no(name), None, "{name}");
         }
     }

@@ -23,17 +23,9 @@ pub(super) struct Tail {
 ///
 /// A group header that verifies and claims that `start` was synced proves it, whatever became of its own frames: its sum
 /// starts from the segment's key and its place, so nothing but the writer can have put it there.
-pub(super) fn examine(
-    file: Arc<dyn File>,
-    key: SumKey,
-    start: u32,
-    limit: u32,
-) -> io::Result<Tail> {
+pub(super) fn examine(file: Arc<dyn File>, key: SumKey, start: u32, limit: u32) -> io::Result<Tail> {
     let mut window = Window::new(file, limit);
-    let mut tail = Tail {
-        proven: false,
-        len: 0,
-    };
+    let mut tail = Tail { proven: false, len: 0 };
     let mut at = start;
     while at < limit {
         let len = STRIDE.min(limit - at);
@@ -41,9 +33,7 @@ pub(super) fn examine(
             break;
         };
         if let Some(last) = bytes.iter().rposition(|byte| *byte != 0) {
-            tail.len = (at - start)
-                .saturating_add(u32::try_from(last).unwrap_or(len))
-                .saturating_add(1);
+            tail.len = (at - start).saturating_add(u32::try_from(last).unwrap_or(len)).saturating_add(1);
             tail.proven = tail.proven || proves(&mut window, &bytes, key, at, start)?;
         }
         at = at.saturating_add(len);

@@ -19,12 +19,7 @@ pub(super) struct Window {
 impl Window {
     /// Nothing read yet; nothing at or behind `limit` will be.
     pub(super) fn new(file: Arc<dyn File>, limit: u32) -> Self {
-        Self {
-            file,
-            limit,
-            base: 0,
-            chunk: Bytes::new(),
-        }
+        Self { file, limit, base: 0, chunk: Bytes::new() }
     }
 
     /// Where the readable part ends.

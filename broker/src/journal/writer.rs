@@ -61,12 +61,7 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    pub(super) fn new(
-        around: Surroundings,
-        active: Active,
-        next_lsn: Lsn,
-        broker_time: UnixMillis,
-    ) -> Self {
+    pub(super) fn new(around: Surroundings, active: Active, next_lsn: Lsn, broker_time: UnixMillis) -> Self {
         Self {
             batch: Batch::new(usize::try_from(around.group_bytes_max).unwrap_or(usize::MAX)),
             written: around.shared.durable(),
@@ -86,17 +81,10 @@ impl Writer {
     /// Works until the journal closes.
     pub(super) fn run(mut self) {
         loop {
-            let due = [self.sync_due, self.witness_due]
-                .into_iter()
-                .flatten()
-                .min();
+            let due = [self.sync_due, self.witness_due].into_iter().flatten().min();
             let closing = self.around.shared.wait(&mut self.arrived, due);
             self.unpack();
-            let worked = if self.around.shared.closed().is_some() {
-                Ok(())
-            } else {
-                self.turn(closing)
-            };
+            let worked = if self.around.shared.closed().is_some() { Ok(()) } else { self.turn(closing) };
             if let Err(error) = worked {
                 tracing::error!(%error, cause = error.source().map(tracing::field::display), "nothing more is confirmed");
                 self.around.shared.close_for(error);
@@ -119,11 +107,7 @@ impl Writer {
         }
         if closing {
             self.sync()?;
-            return if self.witness_due.is_some() {
-                self.witness()
-            } else {
-                Ok(())
-            };
+            return if self.witness_due.is_some() { self.witness() } else { Ok(()) };
         }
         let due = |at: Option<Instant>| at.is_some_and(|at| at <= now());
         if due(self.sync_due) {
@@ -136,16 +120,15 @@ impl Writer {
     }
 
     fn unpack(&mut self) {
-        self.incoming
-            .extend(self.arrived.drain(..).map(|submission| Incoming {
-                frames: submission.frames.into_iter(),
-                broker_time: submission.broker_time,
-                finished: Finished {
-                    applied: submission.applied,
-                    early_waiters: submission.early_waiters,
-                    waiters: submission.waiters,
-                },
-            }));
+        self.incoming.extend(self.arrived.drain(..).map(|submission| Incoming {
+            frames: submission.frames.into_iter(),
+            broker_time: submission.broker_time,
+            finished: Finished {
+                applied: submission.applied,
+                early_waiters: submission.early_waiters,
+                waiters: submission.waiters,
+            },
+        }));
     }
 
     /// Fills the batch with what waits, as far as one group goes. Whether there is anything to write or to hold.
@@ -157,8 +140,7 @@ impl Writer {
                 self.incoming.push_front(incoming);
                 return taken.map(|_| true);
             }
-            let at_once =
-                self.batch.is_empty() && self.batch.finished.is_empty() && self.held.is_empty();
+            let at_once = self.batch.is_empty() && self.batch.finished.is_empty() && self.held.is_empty();
             if at_once && incoming.finished.applied <= self.around.shared.durable() {
                 self.tell(incoming.finished, &Ok(()));
                 self.around.shared.done(1);
@@ -181,9 +163,7 @@ impl Writer {
             let group_len = self.batch.len_with(len);
             let fits = group_len.next_multiple_of(u64::from(GROUP_ALIGN)) <= self.active.room();
             let broker_time = self.broker_time.max(incoming.broker_time);
-            let full = !fits
-                || group_len > self.around.group_bytes_max
-                || !self.batch.can_tell(broker_time);
+            let full = !fits || group_len > self.around.group_bytes_max || !self.batch.can_tell(broker_time);
             if full && !self.batch.is_empty() {
                 return Ok(false);
             }
@@ -203,17 +183,10 @@ impl Writer {
     fn check(&self, frame: &Frame) -> Result<u64, JournalError> {
         let (bytes, limit) = (frame.encoded_len(), self.around.frame_bytes_max);
         if frame.lsn != self.next_lsn {
-            return Err(JournalError::OutOfOrder {
-                expected: self.next_lsn,
-                found: frame.lsn,
-            });
+            return Err(JournalError::OutOfOrder { expected: self.next_lsn, found: frame.lsn });
         }
         if bytes > limit {
-            return Err(JournalError::FrameTooLong {
-                lsn: frame.lsn,
-                bytes,
-                limit,
-            });
+            return Err(JournalError::FrameTooLong { lsn: frame.lsn, bytes, limit });
         }
         Ok(bytes)
     }
@@ -228,13 +201,9 @@ impl Writer {
             self.sync_file()?;
         }
         if !self.batch.placed.is_empty() {
-            self.around
-                .placements
-                .placed(self.active.segment(), &self.batch.placed);
+            self.around.placements.placed(self.active.segment(), &self.batch.placed);
         }
-        self.around
-            .shared
-            .written(std::mem::take(&mut self.batch.frame_bytes));
+        self.around.shared.written(std::mem::take(&mut self.batch.frame_bytes));
         let mut somebody_waits = false;
         for mut finished in self.batch.finished.drain(..) {
             // Whatever the mode: what is not durable with `Always` is about to be, and order is kept by holding all.
@@ -244,21 +213,12 @@ impl Writer {
             somebody_waits |= !finished.waiters.is_empty();
             self.held.push_back(finished);
         }
-        if always || somebody_waits {
-            self.sync()
-        } else {
-            Ok(())
-        }
+        if always || somebody_waits { self.sync() } else { Ok(()) }
     }
 
     fn write_group(&mut self) -> Result<(), JournalError> {
         let batch = &mut self.batch;
-        let written = self.active.write(
-            &mut batch.buffer,
-            batch.frame_count,
-            batch.first_lsn,
-            batch.broker_time,
-        );
+        let written = self.active.write(&mut batch.buffer, batch.frame_count, batch.first_lsn, batch.broker_time);
         written.map_err(failed("write"))?;
         self.written = Lsn(self.next_lsn.get().saturating_sub(1));
         self.unsynced = true;
@@ -275,11 +235,7 @@ impl Writer {
         let durable = self.written;
         self.around.shared.set_durable(durable);
         let mut told = 0;
-        while self
-            .held
-            .front()
-            .is_some_and(|held| held.applied <= durable)
-        {
+        while self.held.front().is_some_and(|held| held.applied <= durable) {
             if let Some(held) = self.held.pop_front() {
                 self.tell(held, &Ok(()));
                 told += 1;
@@ -316,11 +272,7 @@ impl Writer {
     fn next_segment(&mut self) -> Result<(), JournalError> {
         self.sync()?;
         let header = self.active.next_header(self.next_lsn, self.broker_time);
-        let (file, link) = self
-            .around
-            .spares
-            .make_segment(&header)
-            .map_err(failed("new segment"))?;
+        let (file, link) = self.around.spares.make_segment(&header).map_err(failed("new segment"))?;
         let sealed = self.active.segment();
         self.active = Active::new(file, header, link);
         self.around.segments.insert(header, link);
@@ -337,26 +289,14 @@ impl Writer {
     /// After the end: what is durable is confirmed, the rest is told why not. In order.
     fn let_all_go(&mut self) {
         (self.sync_due, self.witness_due) = (None, None);
-        let never = self
-            .incoming
-            .iter()
-            .flat_map(|incoming| incoming.frames.as_slice())
-            .map(Frame::encoded_len);
-        self.around
-            .shared
-            .written(never.sum::<u64>() + std::mem::take(&mut self.batch.frame_bytes));
+        let never = self.incoming.iter().flat_map(|incoming| incoming.frames.as_slice()).map(Frame::encoded_len);
+        self.around.shared.written(never.sum::<u64>() + std::mem::take(&mut self.batch.frame_bytes));
         let held = std::mem::take(&mut self.held).into_iter();
         let finished = std::mem::take(&mut self.batch.finished);
-        let incoming = std::mem::take(&mut self.incoming)
-            .into_iter()
-            .map(|incoming| incoming.finished);
+        let incoming = std::mem::take(&mut self.incoming).into_iter().map(|incoming| incoming.finished);
         let mut told = 0;
         for finished in held.chain(finished).chain(incoming) {
-            let outcome = self
-                .around
-                .shared
-                .outcome(finished.applied)
-                .unwrap_or(Err(JournalError::Closed));
+            let outcome = self.around.shared.outcome(finished.applied).unwrap_or(Err(JournalError::Closed));
             self.tell(finished, &outcome);
             told += 1;
         }
@@ -367,11 +307,7 @@ impl Writer {
 impl Drop for Writer {
     /// However the thread ends, nobody waits for it for ever.
     fn drop(&mut self) {
-        let reason = if std::thread::panicking() {
-            JournalError::WriterEnded
-        } else {
-            JournalError::Closed
-        };
+        let reason = if std::thread::panicking() { JournalError::WriterEnded } else { JournalError::Closed };
         self.around.shared.close_for(reason);
         self.around.shared.end(&mut self.arrived);
         self.unpack();
@@ -380,16 +316,10 @@ impl Drop for Writer {
 }
 
 fn failed(step: &'static str) -> impl FnOnce(io::Error) -> JournalError {
-    move |source| JournalError::Failed {
-        step,
-        source: Arc::new(source),
-    }
+    move |source| JournalError::Failed { step, source: Arc::new(source) }
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "paces syncs and witnesses; no decision depends on it"
-)]
+#[expect(clippy::disallowed_methods, reason = "paces syncs and witnesses; no decision depends on it")]
 fn now() -> Instant {
     Instant::now()
 }

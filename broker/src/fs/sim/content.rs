@@ -92,11 +92,7 @@ impl Content {
     pub(super) fn fail_sync(&mut self, rng: &mut StdRng) {
         for (sector, versions) in std::mem::take(&mut self.dirty) {
             if rng.random_bool(0.5) {
-                put(
-                    &mut self.medium,
-                    sector,
-                    &versions[rng.random_range(0..versions.len())],
-                );
+                put(&mut self.medium, sector, &versions[rng.random_range(0..versions.len())]);
             }
         }
     }

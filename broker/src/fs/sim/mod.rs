@@ -5,11 +5,7 @@
 //! - A sync that fails drops what it should have written, while reads go on showing it until the cache is forgotten.
 //! - *Death* of the process keeps the cache. Handles of an earlier life fail.
 //! - Any call can be made to fail, or to be the process's last.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::cast_possible_truncation
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::cast_possible_truncation)]
 
 mod content;
 mod names;
@@ -63,10 +59,7 @@ impl SimDisk {
     /// The file system as the process sees it, until it dies.
     pub(crate) fn process(&self) -> Arc<dyn FileSystem> {
         let life = self.0.lock().life;
-        Arc::new(SimFileSystem {
-            disk: self.clone(),
-            life,
-        })
+        Arc::new(SimFileSystem { disk: self.clone(), life })
     }
 
     /// The process dies, the machine goes on.
@@ -144,10 +137,7 @@ impl World {
         if self.life != life {
             return Err(io::Error::new(ErrorKind::BrokenPipe, "the process is dead"));
         }
-        Ok(self
-            .fail_at
-            .take_if(|(at, _)| *at == call)
-            .map(|(_, kind)| kind))
+        Ok(self.fail_at.take_if(|(at, _)| *at == call).map(|(_, kind)| kind))
     }
 
     fn room_for(&self, more: usize) -> io::Result<()> {
@@ -175,11 +165,7 @@ impl SimFileSystem {
     }
 
     fn handle(&self, file: FileNo) -> Arc<dyn File> {
-        Arc::new(SimFile {
-            disk: self.disk.clone(),
-            life: self.life,
-            file,
-        })
+        Arc::new(SimFile { disk: self.disk.clone(), life: self.life, file })
     }
 }
 
@@ -191,11 +177,7 @@ impl FileSystem for SimFileSystem {
 
     fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
         let world = self.call()?;
-        if world.names.has_dir(dir) {
-            Ok(world.names.list(dir))
-        } else {
-            Err(ErrorKind::NotFound.into())
-        }
+        if world.names.has_dir(dir) { Ok(world.names.list(dir)) } else { Err(ErrorKind::NotFound.into()) }
     }
 
     fn create(&self, path: &Path) -> io::Result<Arc<dyn File>> {
@@ -246,11 +228,7 @@ impl FileSystem for SimFileSystem {
         if !world.locks.insert(dir.to_path_buf()) {
             return Err(ErrorKind::WouldBlock.into());
         }
-        Ok(Box::new(SimLock {
-            disk: self.disk.clone(),
-            life: self.life,
-            dir: dir.to_path_buf(),
-        }))
+        Ok(Box::new(SimLock { disk: self.disk.clone(), life: self.life, dir: dir.to_path_buf() }))
     }
 }
 
@@ -309,11 +287,7 @@ impl File for SimFile {
         let world = &mut *guard;
         let more = (offset as usize + bytes.len()).saturating_sub(world.files[self.file].len());
         world.room_for(more)?;
-        let count = if fault.is_some() {
-            world.rng.random_range(0..=bytes.len())
-        } else {
-            bytes.len()
-        };
+        let count = if fault.is_some() { world.rng.random_range(0..=bytes.len()) } else { bytes.len() };
         world.files[self.file].write(&bytes[..count], offset as usize);
         fault.map_or(Ok(()), |kind| Err(kind.into()))
     }

@@ -58,21 +58,12 @@ impl Names {
     /// Files and folders right in `dir`.
     pub(super) fn list(&self, dir: &Path) -> Vec<String> {
         let within = |path: &&PathBuf| path.parent() == Some(dir);
-        let paths = self
-            .seen
-            .keys()
-            .filter(within)
-            .chain(self.dirs.iter().filter(within));
-        paths
-            .filter_map(|path| Some(path.file_name()?.to_str()?.to_owned()))
-            .collect()
+        let paths = self.seen.keys().filter(within).chain(self.dirs.iter().filter(within));
+        paths.filter_map(|path| Some(path.file_name()?.to_str()?.to_owned())).collect()
     }
 
     pub(super) fn files_in<'a>(&'a self, dir: &'a Path) -> impl Iterator<Item = FileNo> + 'a {
-        self.seen
-            .iter()
-            .filter(move |(path, _)| path.parent() == Some(dir))
-            .map(|(_, file)| *file)
+        self.seen.iter().filter(move |(path, _)| path.parent() == Some(dir)).map(|(_, file)| *file)
     }
 
     pub(super) fn files(&self) -> impl Iterator<Item = FileNo> + '_ {
@@ -84,10 +75,7 @@ impl Names {
     }
 
     pub(super) fn rename(&mut self, from: &Path, to: &Path, file: FileNo) {
-        self.change(
-            from,
-            Change::Renamed(from.to_path_buf(), to.to_path_buf(), file),
-        );
+        self.change(from, Change::Renamed(from.to_path_buf(), to.to_path_buf(), file));
     }
 
     pub(super) fn remove(&mut self, path: &Path) {
@@ -96,10 +84,7 @@ impl Names {
 
     fn change(&mut self, path: &Path, change: Change) {
         change.clone().apply(&mut self.seen);
-        self.changes
-            .entry(path.parent().unwrap_or(path).to_path_buf())
-            .or_default()
-            .push(change);
+        self.changes.entry(path.parent().unwrap_or(path).to_path_buf()).or_default().push(change);
     }
 
     pub(super) fn sync(&mut self, dir: &Path) {
@@ -114,11 +99,7 @@ impl Names {
             let journaled = rng.random_bool(0.5);
             let point = rng.random_range(0..=changes.len());
             for (nth, change) in changes.into_iter().enumerate() {
-                if if journaled {
-                    nth < point
-                } else {
-                    rng.random_bool(0.5)
-                } {
+                if if journaled { nth < point } else { rng.random_bool(0.5) } {
                     change.apply(&mut self.safe);
                 }
             }

@@ -11,11 +11,7 @@ fn disk(seed: u64) -> (SimDisk, Arc<dyn FileSystem>, PathBuf) {
 
 /// What became of each seed's run, sorted and without repeats.
 fn outcomes(run: impl Fn(u64) -> String) -> Vec<String> {
-    (0..200)
-        .map(run)
-        .collect::<BTreeSet<_>>()
-        .into_iter()
-        .collect()
+    (0..200).map(run).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 #[test]
@@ -35,18 +31,12 @@ fn what_is_synced_with_its_folder_survives_and_all_else_may() {
         bytes
             .chunks(content::SECTOR)
             .map(|sector| {
-                assert!(
-                    sector.iter().all(|byte| *byte == sector[0]),
-                    "a sector is never torn"
-                );
+                assert!(sector.iter().all(|byte| *byte == sector[0]), "a sector is never torn");
                 sector[0].to_string()
             })
             .collect()
     });
-    assert_eq!(
-        found,
-        ["11", "12", "13", "21", "22", "23", "31", "32", "33"]
-    );
+    assert_eq!(found, ["11", "12", "13", "21", "22", "23", "31", "32", "33"]);
 }
 
 #[test]
@@ -101,17 +91,11 @@ fn calls_fail_or_end_the_process_where_told_and_a_full_disk_says_so() {
     let (disk, fs, dir) = disk(1);
     disk.fail_call(1, ErrorKind::PermissionDenied);
     assert!(fs.list(&dir).is_ok());
-    assert_eq!(
-        fs.list(&dir).unwrap_err().kind(),
-        ErrorKind::PermissionDenied
-    );
+    assert_eq!(fs.list(&dir).unwrap_err().kind(), ErrorKind::PermissionDenied);
     let file = fs.create(&dir.join("f")).unwrap();
     disk.set_capacity(Some(3));
     file.write_all_at(b"abc", 0).unwrap();
-    assert_eq!(
-        file.write_all_at(b"d", 3).unwrap_err().kind(),
-        ErrorKind::StorageFull
-    );
+    assert_eq!(file.write_all_at(b"d", 3).unwrap_err().kind(), ErrorKind::StorageFull);
     let _held = fs.lock(&dir).unwrap();
     assert_eq!(fs.lock(&dir).err().unwrap().kind(), ErrorKind::WouldBlock);
     disk.die_at_call(0);

@@ -19,11 +19,7 @@ fn version_1_stands_as_it_was_first_written() {
         first_lsn: Lsn(41),
         broker_time: UnixMillis(1_700_000_000_000),
         file_len: 16 * 1024,
-        previous: Some(Previous {
-            segment: SegmentNo(2),
-            end: 8_192,
-            sum: 0xDEAD_BEEF,
-        }),
+        previous: Some(Previous { segment: SegmentNo(2), end: 8_192, sum: 0xDEAD_BEEF }),
     };
     let (block, link) = header.encode();
     let file = fs.create(path).unwrap();
@@ -33,20 +29,9 @@ fn version_1_stands_as_it_was_first_written() {
         let mut batch = Batch::new(4096);
         batch.start(Lsn(first), UnixMillis(1_700_000_000_500));
         for lsn in first..=last {
-            batch.push(
-                frame(Lsn(lsn)),
-                UnixMillis(1_700_000_000_500 + lsn),
-                active.place(),
-            );
+            batch.push(frame(Lsn(lsn)), UnixMillis(1_700_000_000_500 + lsn), active.place());
         }
-        active
-            .write(
-                &mut batch.buffer,
-                batch.frame_count,
-                batch.first_lsn,
-                batch.broker_time,
-            )
-            .unwrap();
+        active.write(&mut batch.buffer, batch.frame_count, batch.first_lsn, batch.broker_time).unwrap();
         active.sync().unwrap();
     }
     let bytes = disk.contents(path);

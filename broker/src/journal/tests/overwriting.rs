@@ -3,7 +3,9 @@
 use super::rig::{check, submit};
 use super::{Rig, Told};
 use crate::fs::sim::SimDisk;
-use crate::journal::{Applied, Journal, OpenError, Placed, Placements, inspect};
+use crate::journal::error::OpenError;
+use crate::journal::inspect::inspect;
+use crate::journal::{Applied, Journal, Placed, Placements};
 use crate::model::{Lsn, SegmentNo};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -45,19 +47,14 @@ fn whatever_is_overwritten_an_opening_refuses_or_hands_out_all_that_was_submitte
             // A block of the same segment in another place: whole groups that verify elsewhere.
             2 => {
                 let to = rng.random_range(0..=before.len() - len);
-                file.write_all_at(&before[from..from + len], to as u64)
-                    .unwrap();
+                file.write_all_at(&before[from..from + len], to as u64).unwrap();
             }
             _ => file.set_len(from as u64).unwrap(),
         }
         let after = disk.contents(&path);
         // The very last proof is an empty group; damage that takes it along leaves nobody but the state to tell.
         let proof_gone = after.get(witness..used(&before)) != before.get(witness..used(&before));
-        let applied = Applied {
-            segment: SegmentNo(1),
-            lsn: Lsn(if proof_gone { 100 } else { 0 }),
-            journal_id,
-        };
+        let applied = Applied { segment: SegmentNo(1), lsn: Lsn(if proof_gone { 100 } else { 0 }), journal_id };
         match rig.open_after(Some(applied)) {
             Ok((_journal, recovery)) => {
                 assert_eq!(recovery.last_lsn, Lsn(100), "seed {seed}");
@@ -88,27 +85,17 @@ fn an_inspection_shows_every_frame_and_names_the_fault() {
     let (disk, _) = sound(1);
     let (rig, fs) = (rig(&disk), disk.process());
     let mut shown = Vec::new();
-    let found = inspect(fs.as_ref(), &rig.config.dir, &mut |_, frame| {
-        shown.push(frame.lsn.get())
-    })
-    .unwrap();
+    let found = inspect(fs.as_ref(), &rig.config.dir, &mut |_, frame| shown.push(frame.lsn.get())).unwrap();
     assert_eq!(shown, (1..=100).collect::<Vec<_>>());
     assert!(found.iter().all(|segment| segment.fault.is_none()));
     assert_eq!(found.iter().map(|segment| segment.frames).sum::<u64>(), 100);
 
     let (second, last) = (found[1], found[found.len() - 1]);
-    disk.decay(
-        &rig.config.dir.join("000000000002.seg"),
-        second.end as usize - 30,
-        1,
-    );
+    disk.decay(&rig.config.dir.join("000000000002.seg"), second.end as usize - 30, 1);
     let tail = rig.config.dir.join(format!("{:012}.seg", last.segment));
     disk.decay(&tail, last.end as usize + 8, 1);
     let found = inspect(fs.as_ref(), &rig.config.dir, &mut |_, _| ()).unwrap();
-    let faults: Vec<_> = found
-        .iter()
-        .filter_map(|found| Some((found.segment, found.fault?.proven)))
-        .collect();
+    let faults: Vec<_> = found.iter().filter_map(|found| Some((found.segment, found.fault?.proven))).collect();
     assert_eq!(faults, [(SegmentNo(2), true), (last.segment, false)]);
 }
 

@@ -3,7 +3,8 @@
 use super::rig::{published, submission};
 use super::{Rig, Told};
 use crate::fs::sim::SimDisk;
-use crate::journal::{OpenError, SyncMode};
+use crate::journal::SyncMode;
+use crate::journal::error::OpenError;
 use crate::model::Lsn;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -40,14 +41,8 @@ fn run(seed: u64, options: Options) {
         }
         match rig.recover() {
             Ok((journal, last)) => {
-                assert!(
-                    last >= confirmed,
-                    "seed {seed}, life {life}: {confirmed} was confirmed, {last} is there"
-                );
-                assert!(
-                    last <= submitted,
-                    "seed {seed}, life {life}: {submitted} was submitted, {last} is there"
-                );
+                assert!(last >= confirmed, "seed {seed}, life {life}: {confirmed} was confirmed, {last} is there");
+                assert!(last <= submitted, "seed {seed}, life {life}: {submitted} was submitted, {last} is there");
                 // What recovery has shown counts as confirmed.
                 confirmed = last;
                 submitted = last;
@@ -73,59 +68,31 @@ fn run(seed: u64, options: Options) {
                 }
                 drop(journal);
                 let told = told.all();
-                assert!(
-                    told.is_sorted(),
-                    "seed {seed}, life {life}: told out of order"
-                );
-                assert!(
-                    told.is_sorted_by_key(|(_, durable)| !durable),
-                    "seed {seed}, life {life}: a hole"
-                );
-                confirmed = told
-                    .iter()
-                    .rfind(|(_, durable)| *durable)
-                    .map_or(confirmed, |(lsn, _)| *lsn);
+                assert!(told.is_sorted(), "seed {seed}, life {life}: told out of order");
+                assert!(told.is_sorted_by_key(|(_, durable)| !durable), "seed {seed}, life {life}: a hole");
+                confirmed = told.iter().rfind(|(_, durable)| *durable).map_or(confirmed, |(lsn, _)| *lsn);
             }
             Err(OpenError::Io { .. }) => {}
             Err(refused) => panic!("seed {seed}, life {life}: {refused}"),
         }
-        if rng.random_bool(options.power) {
-            disk.power_cut()
-        } else {
-            disk.kill()
-        }
+        if rng.random_bool(options.power) { disk.power_cut() } else { disk.kill() }
     }
 }
 
 #[test]
 fn what_was_confirmed_survives_power_cuts() {
-    let options = Options {
-        sync: SyncMode::Always,
-        spares: 0,
-        early: 0.0,
-        power: 1.0,
-    };
+    let options = Options { sync: SyncMode::Always, spares: 0, early: 0.0, power: 1.0 };
     (0..150).for_each(|seed| run(seed, options));
 }
 
 #[test]
 fn what_was_confirmed_survives_deaths_and_power_cuts_in_turn_with_a_helper_at_work() {
-    let options = Options {
-        sync: SyncMode::Always,
-        spares: 2,
-        early: 0.0,
-        power: 0.5,
-    };
+    let options = Options { sync: SyncMode::Always, spares: 2, early: 0.0, power: 0.5 };
     (1000..1100).for_each(|seed| run(seed, options));
 }
 
 #[test]
 fn with_an_interval_what_waited_for_the_sync_survives_too() {
-    let options = Options {
-        sync: SyncMode::Interval(Duration::from_millis(3)),
-        spares: 0,
-        early: 0.9,
-        power: 0.8,
-    };
+    let options = Options { sync: SyncMode::Interval(Duration::from_millis(3)), spares: 0, early: 0.9, power: 0.8 };
     (2000..2100).for_each(|seed| run(seed, options));
 }

@@ -3,7 +3,9 @@
 use super::rig::{frame, submit};
 use super::{Rig, Told};
 use crate::fs::sim::SimDisk;
-use crate::journal::{Damage, Journal, JournalError, OpenError};
+use crate::journal::damage::Damage;
+use crate::journal::error::OpenError;
+use crate::journal::{Journal, JournalError};
 use crate::model::{Lsn, SegmentNo};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -36,10 +38,7 @@ fn written(disk: &SimDisk, last: u64) -> Vec<usize> {
 /// Where the last byte that is not zero stands, as a multiple of 8.
 fn used(disk: &SimDisk, rig: &Rig, name: &str) -> usize {
     let bytes = disk.contents(&path(rig, name));
-    bytes
-        .iter()
-        .rposition(|byte| *byte != 0)
-        .map_or(0, |last| (last + 1).next_multiple_of(8))
+    bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| (last + 1).next_multiple_of(8))
 }
 
 /// Opens after a crash, appends one frame, and opens again: what was there stays, and the folder is sound.
@@ -61,8 +60,7 @@ fn torn(frames: u64, kept: usize) -> (SimDisk, usize) {
     let segment = path(&rig(&disk), SEGMENT_1);
     let bytes = disk.contents(&segment);
     let file = disk.process().open(&segment).unwrap();
-    file.write_all_at(&vec![0; bytes.len() - start - kept], (start + kept) as u64)
-        .unwrap();
+    file.write_all_at(&vec![0; bytes.len() - start - kept], (start + kept) as u64).unwrap();
     (disk, end - start)
 }
 
@@ -83,17 +81,11 @@ fn a_tail_torn_at_any_byte_is_cut_off_and_kept_aside() {
         assert_eq!(recovery.last_lsn, Lsn(6));
         if let Some(cut) = recovery.cut {
             assert_eq!(cut.position as usize + cut.bytes as usize, last);
-            assert_eq!(
-                disk.contents(&cut.kept_in.unwrap()),
-                torn[cut.position as usize..last]
-            );
+            assert_eq!(disk.contents(&cut.kept_in.unwrap()), torn[cut.position as usize..last]);
         } else {
             assert!(last <= disk.contents(&path(&rig, SEGMENT_1)).len());
         }
-        assert_eq!(
-            recovery.frames.map(|frame| frame.unwrap().lsn.get()).max(),
-            Some(6)
-        );
+        assert_eq!(recovery.frames.map(|frame| frame.unwrap().lsn.get()).max(), Some(6));
         drop(journal);
         lives_on(&disk, Lsn(6));
     }
@@ -109,25 +101,14 @@ fn a_flipped_bit_in_a_proven_place_is_refused_and_named_wherever_it_is() {
         let mask = 1 << (at % 8);
         disk.decay(&segment, at, mask);
         let before = disk.contents(&segment);
-        let refused = rig
-            .open()
-            .err()
-            .unwrap_or_else(|| panic!("byte {at} was accepted"));
-        let group = ends
-            .iter()
-            .copied()
-            .take_while(|end| *end <= at)
-            .last()
-            .unwrap_or(4096);
+        let refused = rig.open().err().unwrap_or_else(|| panic!("byte {at} was accepted"));
+        let group = ends.iter().copied().take_while(|end| *end <= at).last().unwrap_or(4096);
         let expected = if at < 4096 { 0 } else { group as u32 };
         assert!(
             matches!(refused, OpenError::DataLoss { segment: SegmentNo(1), position, .. } if position == expected),
             "byte {at}: {refused}"
         );
-        assert!(
-            disk.contents(&segment) == before,
-            "a refused folder is left as it is"
-        );
+        assert!(disk.contents(&segment) == before, "a refused folder is left as it is");
         disk.decay(&segment, at, mask);
     }
     assert_eq!(rig.recover().unwrap().1, Lsn(8));
@@ -138,22 +119,9 @@ fn a_whole_proven_group_wiped_is_not_taken_for_the_end() {
     let disk = SimDisk::new(1);
     let ends = written(&disk, 8);
     let segment = path(&rig(&disk), SEGMENT_1);
-    disk.process()
-        .open(&segment)
-        .unwrap()
-        .write_all_at(&vec![0; ends[7] - ends[6]], ends[6] as u64)
-        .unwrap();
+    disk.process().open(&segment).unwrap().write_all_at(&vec![0; ends[7] - ends[6]], ends[6] as u64).unwrap();
     let refused = rig(&disk).open().err().unwrap();
-    assert!(
-        matches!(
-            refused,
-            OpenError::DataLoss {
-                what: Damage::Absent,
-                ..
-            }
-        ),
-        "{refused}"
-    );
+    assert!(matches!(refused, OpenError::DataLoss { what: Damage::Absent, .. }), "{refused}");
 }
 
 #[test]
@@ -165,17 +133,7 @@ fn damage_in_an_earlier_segment_is_met_on_the_way_and_ends_the_frames() {
     let (_journal, recovery) = rig.open().unwrap();
     let mut frames = recovery.frames;
     let refused = frames.find_map(Result::err).unwrap();
-    assert!(
-        matches!(
-            refused,
-            OpenError::DataLoss {
-                segment: SegmentNo(2),
-                position: 4096,
-                ..
-            }
-        ),
-        "{refused}"
-    );
+    assert!(matches!(refused, OpenError::DataLoss { segment: SegmentNo(2), position: 4096, .. }), "{refused}");
     assert!(frames.next().is_none());
 }
 
@@ -245,22 +203,10 @@ fn each_call_of_the_writer_may_fail_once_and_what_was_confirmed_stays() {
             submit_until_closed(&journal, 1, &told);
             let confirmed = told.confirmed();
             assert_eq!(journal.durable(), confirmed);
-            assert!(
-                matches!(journal.closed(), Some(JournalError::Failed { .. })),
-                "call {nth}"
-            );
-            for record in first
-                .index
-                .placed
-                .lock()
-                .iter()
-                .filter(|record| record.offset.get() <= confirmed.get())
-            {
-                assert_eq!(
-                    journal.read(record.place).unwrap(),
-                    record.bytes,
-                    "what is durable is still read"
-                );
+            assert!(matches!(journal.closed(), Some(JournalError::Failed { .. })), "call {nth}");
+            for record in first.index.placed.lock().iter().filter(|record| record.offset.get() <= confirmed.get()) {
+                let read = journal.read_run(&[record.place]).unwrap();
+                assert_eq!(read, *std::slice::from_ref(&record.bytes), "what is durable is still read");
             }
             drop(journal);
             if power {
@@ -325,25 +271,9 @@ fn a_group_has_a_witness_soon_after_though_nothing_follows() {
     }
     let placed = rig.index.placed.lock().clone();
     drop(journal);
-    let record = placed
-        .iter()
-        .find(|record| !record.bytes.is_empty())
-        .unwrap();
+    let record = placed.iter().find(|record| !record.bytes.is_empty()).unwrap();
     assert_eq!(frame(Lsn(1)).records.len(), 1);
-    disk.decay(
-        &path(&rig, SEGMENT_1),
-        record.place.position as usize + 24,
-        1,
-    );
+    disk.decay(&path(&rig, SEGMENT_1), record.place.position as usize + 24, 1);
     let refused = rig.open().err().unwrap();
-    assert!(
-        matches!(
-            refused,
-            OpenError::DataLoss {
-                what: Damage::Record,
-                ..
-            }
-        ),
-        "{refused}"
-    );
+    assert!(matches!(refused, OpenError::DataLoss { what: Damage::Record, .. }), "{refused}");
 }

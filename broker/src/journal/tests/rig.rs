@@ -1,9 +1,10 @@
 //! A journal with numbered frames in it, and somebody who remembers what was told.
 
 use crate::fs::FileSystem;
+use crate::journal::error::OpenError;
 use crate::journal::{
-    Applied, Frame, Journal, JournalConfig, JournalError, OpenError, Placed, Placements, Record,
-    RecoveredFrame, Recovery, Submission, Waiter,
+    Applied, Frame, Journal, JournalConfig, JournalError, Placed, Placements, Record, RecoveredFrame, Recovery,
+    Submission, Waiter,
 };
 use crate::model::{ChannelNo, Lsn, Offset, SegmentNo, UnixMillis};
 use parking_lot::{Condvar, Mutex};
@@ -32,20 +33,12 @@ impl Told {
     }
 
     pub(super) fn waiter(&self, lsn: Lsn) -> Box<dyn Waiter> {
-        Box::new(Waiting {
-            told: self.clone(),
-            lsn,
-        })
+        Box::new(Waiting { told: self.clone(), lsn })
     }
 
     /// The highest LSN told durable.
     pub(super) fn confirmed(&self) -> Lsn {
-        self.all()
-            .into_iter()
-            .filter(|(_, durable)| *durable)
-            .map(|(lsn, _)| lsn)
-            .max()
-            .unwrap_or_default()
+        self.all().into_iter().filter(|(_, durable)| *durable).map(|(lsn, _)| lsn).max().unwrap_or_default()
     }
 }
 
@@ -95,27 +88,15 @@ impl Rig {
             group_bytes_max: 4 * 1024,
             ..JournalConfig::new(dir.join("journal"))
         };
-        Self {
-            fs,
-            config,
-            index: Arc::default(),
-        }
+        Self { fs, config, index: Arc::default() }
     }
 
     pub(super) fn open(&self) -> Result<(Journal, Recovery), OpenError> {
         self.open_after(None)
     }
 
-    pub(super) fn open_after(
-        &self,
-        applied: Option<Applied>,
-    ) -> Result<(Journal, Recovery), OpenError> {
-        Journal::open(
-            self.fs.clone(),
-            self.config.clone(),
-            applied,
-            self.index.clone(),
-        )
+    pub(super) fn open_after(&self, applied: Option<Applied>) -> Result<(Journal, Recovery), OpenError> {
+        Journal::open(self.fs.clone(), self.config.clone(), applied, self.index.clone())
     }
 
     /// Opens and takes all frames, each of which must be the one [`frame`] makes.
@@ -140,11 +121,7 @@ pub(super) fn frame(lsn: Lsn) -> Frame {
         offset: Offset(lsn.get()),
         bytes: vec![byte; size(nth) % 300].into(),
     };
-    Frame {
-        lsn,
-        entries: vec![byte; size(9) % 90],
-        records: (0..lsn.get() % 4).map(record).collect(),
-    }
+    Frame { lsn, entries: vec![byte; size(9) % 90], records: (0..lsn.get() % 4).map(record).collect() }
 }
 
 pub(super) fn time_of(lsn: Lsn) -> UnixMillis {
@@ -158,10 +135,7 @@ pub(super) fn check(found: &RecoveredFrame, lsn: Lsn) {
     assert_eq!(found.entries, expected.entries);
     assert_eq!(found.records.len(), expected.records.len());
     for (found, expected) in found.records.iter().zip(&expected.records) {
-        assert_eq!(
-            (found.channel, found.offset),
-            (expected.channel, expected.offset)
-        );
+        assert_eq!((found.channel, found.offset), (expected.channel, expected.offset));
         assert_eq!(found.bytes, expected.bytes);
     }
 }
@@ -179,11 +153,7 @@ pub(super) fn submission(lsn: Lsn, told: &Told) -> Submission {
 
 /// A submission of one frame and one publish reply for it.
 pub(super) fn published(lsn: Lsn, told: &Told) -> Submission {
-    Submission {
-        waiters: Vec::new(),
-        early_waiters: vec![told.waiter(lsn)],
-        ..submission(lsn, told)
-    }
+    Submission { waiters: Vec::new(), early_waiters: vec![told.waiter(lsn)], ..submission(lsn, told) }
 }
 
 /// Submits the frames `first..=last`, one a submission.
