@@ -3,6 +3,8 @@
 pub mod clock;
 pub mod config;
 pub mod model;
+pub mod telemetry;
+pub mod transport;
 
 pub use broker::{
     Broker, BrokerBuilder, ConsumeStream, Fetched, Health, Joined, OpenError, SessionEvent, Status, SyncPolicy,
@@ -14,5 +16,3 @@ mod fs;
 mod journal;
 mod read;
 mod state;
-mod telemetry;
-mod transport;
