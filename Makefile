@@ -1,0 +1,46 @@
+# weir. `make demo` and `make test` do all the set-up a fresh machine needs, or say what is missing.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+
+# One set of flags for everything, so that nothing (RocksDB above all) is compiled twice.
+BUILD := --workspace --all-targets --features weir-broker/test-clock
+TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
+
+.PHONY: help setup build demo test lint unit prove
+
+help: ## What there is to make
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
+
+setup: ## Check the tools; install libclang where that can be done
+	@command -v cargo >/dev/null || { echo "missing: cargo, Rust 1.95 or later (https://rustup.rs)"; exit 1; }
+	@command -v c++ >/dev/null || command -v g++ >/dev/null || { echo "missing: a C++ compiler (Debian: g++)"; exit 1; }
+	@if ! ls /usr/lib/llvm-*/lib/libclang*.so* /usr/lib/*/libclang*.so* /usr/lib64/libclang*.so* >/dev/null 2>&1 \
+	    && [ -z "$${LIBCLANG_PATH:-}" ]; then \
+	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    echo "installing libclang-dev, which RocksDB's bindings need"; \
+	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq libclang-dev >/dev/null; \
+	  else \
+	    echo "missing: libclang, which RocksDB's bindings need (Debian: apt-get install libclang-dev)"; exit 1; \
+	  fi; \
+	fi
+
+build: setup ## Build everything once (RocksDB's C++ takes about 25 CPU-minutes the first time)
+	cargo build $(BUILD)
+
+demo: build ## The refund story: killed workers, a killed broker, and each refund paid once
+	$(TARGET_DIR)/debug/examples/refunds
+
+lint: setup ## Format and clippy, warnings as errors
+	cargo fmt --all --check
+	cargo clippy $(BUILD) -- -D warnings
+
+unit: build ## All tests
+	cargo test $(BUILD)
+	cargo test --workspace --doc --features weir-broker/test-clock
+
+test: lint unit ## What CI runs
+
+prove: build ## The full numbers: the same tests with larger rounds
+	@date -u
+	WEIR_PROVE=1 cargo test $(BUILD)
