@@ -39,7 +39,6 @@ fn verdict(x: &Execution, completed_refused: bool) -> Verdict {
 
 fn times(n: u64) -> String {
     match n {
-        0 => "never".to_owned(),
         1 => "once".to_owned(),
         2 => "twice".to_owned(),
         n => format!("{n} times"),
@@ -47,7 +46,10 @@ fn times(n: u64) -> String {
 }
 
 fn summary(x: &Execution, verdict: Verdict) -> String {
-    let delivered = format!("delivered {}", times(x.deliveries_total));
+    let delivered = match x.deliveries_total {
+        0 => "not delivered to any executing group".to_owned(),
+        n => format!("delivered {}", times(n)),
+    };
     let repeats = if x.duplicates == 0 { String::new() } else { format!(", reported again {}", times(x.duplicates)) };
     let end = match verdict {
         Verdict::EffectOnce => "begun once and completed: the effect happened once".to_owned(),
