@@ -30,9 +30,7 @@ fn run(verb: Verb) -> anyhow::Result<ExitCode> {
             let settings = launch::settings(flags, |name| std::env::var_os(name))?;
             serve::serve(settings)
         }
-        Verb::CheckConfig { file } => {
-            check_config::run(&file, &mut io::stdout().lock(), &mut io::stderr().lock())
-        }
+        Verb::CheckConfig { file } => check_config::run(&file, &mut io::stdout().lock(), &mut io::stderr().lock()),
         Verb::ConfigSchema => {
             let schema = serde_json::to_string_pretty(&weir_broker::config::schema())?;
             writeln!(io::stdout().lock(), "{schema}")?;

@@ -112,8 +112,7 @@ async fn open(settings: Settings, clock: Arc<dyn Clock>) -> anyhow::Result<Broke
 
 fn grpc_server(settings: &Settings, broker: &Broker, clock: &Arc<dyn Clock>, recovery: Duration) -> GrpcServer {
     tracing::info!(recovery_ms = recovery.as_millis(), "the broker is open");
-    let server =
-        GrpcServer::new(broker.clone()).max_attempts(settings.max_attempts).started(clock.now(), recovery);
+    let server = GrpcServer::new(broker.clone()).max_attempts(settings.max_attempts).started(clock.now(), recovery);
     #[cfg(feature = "test-clock")]
     let server = server.test_clock(Arc::clone(clock));
     server

@@ -22,11 +22,7 @@ impl Args for ServeFlags {
             .value_name("FILE")
             .value_parser(clap::value_parser!(PathBuf))
             .help("Configuration file with channels and settings [env: WEIR_CONFIG]");
-        SETTINGS
-            .iter()
-            .fold(command.arg(config), |command, setting| {
-                command.arg(argument(setting))
-            })
+        SETTINGS.iter().fold(command.arg(config), |command, setting| command.arg(argument(setting)))
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -59,29 +55,15 @@ impl FromArgMatches for ServeFlags {
 /// The flag of a setting. It has no default of its own, and does not read its variable: [`crate::launch`] lays the
 /// layers over each other.
 fn argument(setting: &'static Setting) -> Arg {
-    let check = move |text: &str| {
-        setting
-            .put(text, &mut Overrides::default())
-            .map(|()| text.to_owned())
-    };
-    let (doc, takes, default, env) = (
-        setting.doc,
-        setting.takes(),
-        setting.default_text(),
-        setting.env,
-    );
+    let check = move |text: &str| setting.put(text, &mut Overrides::default()).map(|()| text.to_owned());
+    let (doc, takes, default, env) = (setting.doc, setting.takes(), setting.default_text(), setting.env);
     let argument = Arg::new(setting.key)
         .long(setting.flag)
         .value_name(setting.placeholder())
         .value_parser(ValueParser::new(check))
-        .help(format!(
-            "{doc} Takes {takes} [default: {default}] [env: {env}]"
-        ));
+        .help(format!("{doc} Takes {takes} [default: {default}] [env: {env}]"));
     if setting.is_switch() {
-        argument
-            .num_args(0..=1)
-            .require_equals(true)
-            .default_missing_value("true")
+        argument.num_args(0..=1).require_equals(true).default_missing_value("true")
     } else {
         argument
     }

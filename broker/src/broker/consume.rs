@@ -6,6 +6,7 @@ use crate::engine::{Command, DeliveryMeta, Reply, Ticket};
 use crate::model::{
     Delivery, FetchLimits, HeldAnswer, Notice, Reason, Refusal, SessionId, SessionRef, UnixMillis, Waiting, limits,
 };
+use std::pin::Pin;
 use tokio::sync::{mpsc, oneshot};
 
 /// The answer to a fetch.
@@ -127,7 +128,7 @@ impl Broker {
         let (answer, reply) = oneshot::channel();
         let command = Command::Attach(session, lease_ms);
         self.shared.inbox.send(Input::Attach { ticket, command, items, answer }).map_err(|_| super::closed())?;
-        let stream = ConsumeStream { broker: self.clone(), session: id, ticket, receiver };
+        let stream = ConsumeStream { broker: self.clone(), session: id, ticket, receiver, reading: None };
         let joined = joined(received(reply.await)?)?;
         Ok((joined, stream))
     }
@@ -182,24 +183,43 @@ fn delivery(meta: DeliveryMeta, bytes: Option<bytes::Bytes>) -> Result<Delivery,
 }
 
 /// A session's deliveries and notices, as they come. Dropping it ends the stream, not the session.
-#[derive(Debug)]
 pub struct ConsumeStream {
     broker: Broker,
     session: SessionId,
     ticket: Ticket,
     receiver: mpsc::UnboundedReceiver<StreamItem>,
+    /// Deliveries that have come and whose bytes are being read.
+    reading: Option<Reading>,
+}
+
+type Reading = Pin<Box<dyn Future<Output = Result<Vec<Delivery>, Refusal>> + Send>>;
+
+impl std::fmt::Debug for ConsumeStream {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ConsumeStream").field("session", &self.session).finish_non_exhaustive()
+    }
 }
 
 impl ConsumeStream {
-    /// The next event; `None` once the broker has ended the stream. Bounded by the credit given.
+    /// The next event; `None` once the broker has ended the stream. Bounded by the credit given. Dropping the future loses
+    /// nothing: what had come is the next event of the next call.
     ///
     /// # Errors
     /// DATA_LOSS where a message's bytes do not verify.
     pub async fn next(&mut self) -> Option<Result<SessionEvent, Refusal>> {
-        match self.receiver.recv().await? {
-            StreamItem::Notice(notice) => Some(Ok(SessionEvent::Notice(notice))),
-            StreamItem::Deliver(metas) => Some(self.broker.with_bytes(metas).await.map(SessionEvent::Deliveries)),
-        }
+        let reading = match &mut self.reading {
+            Some(reading) => reading,
+            None => match self.receiver.recv().await? {
+                StreamItem::Notice(notice) => return Some(Ok(SessionEvent::Notice(notice))),
+                StreamItem::Deliver(metas) => {
+                    let broker = self.broker.clone();
+                    self.reading.insert(Box::pin(async move { broker.with_bytes(metas).await }))
+                }
+            },
+        };
+        let deliveries = reading.await;
+        self.reading = None;
+        Some(deliveries.map(SessionEvent::Deliveries))
     }
 
     /// Lets the broker send so many more messages and bytes.

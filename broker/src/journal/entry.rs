@@ -10,8 +10,8 @@
 //! read from the record itself, so nothing about a message is written twice.
 
 use crate::model::{
-    ChannelNo, Effect, EndedAs, Epoch, FinalState, GoneCause, GroupNo, GroupSpec, Offset, PolicyNo,
-    SessionId, SettledCause, UnixMillis, UnknownReason, policy::ChannelPolicy,
+    ChannelNo, Effect, EndedAs, Epoch, FinalState, GoneCause, GroupNo, GroupSpec, Offset, PolicyNo, SessionId,
+    SettledCause, UnixMillis, UnknownReason, policy::ChannelPolicy,
 };
 use serde::{Deserialize, Serialize};
 
@@ -56,17 +56,9 @@ pub(crate) enum LeaseEnd {
     /// An attempt was lost; ready again at once.
     Lost,
     /// Set aside. `failed`/`lost`: whether this end counted an attempt.
-    Parked {
-        failed: bool,
-        lost: bool,
-        reason: String,
-    },
+    Parked { failed: bool, lost: bool, reason: String },
     /// The partition waits for the ledger. `lost`: whether this end counted an attempt.
-    Held {
-        cause: HoldCause,
-        execution: ExecutionHash,
-        lost: bool,
-    },
+    Held { cause: HoldCause, execution: ExecutionHash, lost: bool },
     /// The message went while it was leased.
     Gone { cause: GoneCause },
 }
@@ -93,101 +85,33 @@ pub(crate) enum Entry {
     /// A policy is declared or changed.
     PolicyPut { no: PolicyNo, policy: ChannelPolicy },
     /// A channel came to be with its first publish.
-    ChannelMade {
-        no: ChannelNo,
-        policy: PolicyNo,
-        tenant: String,
-        agent: String,
-        at: UnixMillis,
-    },
+    ChannelMade { no: ChannelNo, policy: PolicyNo, tenant: String, agent: String, at: UnixMillis },
     /// The next `count` records of the frame were stored in `channel` from `first`.
-    Published {
-        channel: ChannelNo,
-        first: Offset,
-        count: u32,
-        at: UnixMillis,
-    },
+    Published { channel: ChannelNo, first: Offset, count: u32, at: UnixMillis },
     /// A message about an execution was a repeat and was not stored.
-    Repeated {
-        execution: ExecutionHash,
-        pair: Option<PairHash>,
-        mismatch: bool,
-        at: UnixMillis,
-    },
+    Repeated { execution: ExecutionHash, pair: Option<PairHash>, mismatch: bool, at: UnixMillis },
     /// A group is made; its start is fixed by this frame's place.
-    GroupMade {
-        no: GroupNo,
-        spec: GroupSpec,
-        offered: u64,
-        at: UnixMillis,
-    },
+    GroupMade { no: GroupNo, spec: GroupSpec, offered: u64, at: UnixMillis },
     /// A session joined a group.
-    SessionJoined {
-        id: SessionId,
-        group: GroupNo,
-        member: String,
-        instance: String,
-        timeout_ms: u64,
-        at: UnixMillis,
-    },
+    SessionJoined { id: SessionId, group: GroupNo, member: String, instance: String, timeout_ms: u64, at: UnixMillis },
     /// A session left, was lost or was replaced. Its leases were ended by entries before this one.
     SessionEnded { id: SessionId },
     /// Leases were given. `lease_ms` 0: they live as long as the session.
-    Granted {
-        group: GroupNo,
-        session: SessionId,
-        lease_ms: u64,
-        at: UnixMillis,
-        grants: Vec<Grant>,
-    },
+    Granted { group: GroupNo, session: SessionId, lease_ms: u64, at: UnixMillis, grants: Vec<Grant> },
     /// A lease goes on under a new epoch and perhaps a new session.
-    LeaseMoved {
-        partition: PartitionKey,
-        from: Epoch,
-        to: Epoch,
-        session: SessionId,
-    },
+    LeaseMoved { partition: PartitionKey, from: Epoch, to: Epoch, session: SessionId },
     /// A lease with its own duration was extended.
-    LeaseExtended {
-        partition: PartitionKey,
-        epoch: Epoch,
-        until: UnixMillis,
-    },
+    LeaseExtended { partition: PartitionKey, epoch: Epoch, until: UnixMillis },
     /// A lease is over. `answer`: what a repeat of the settle is told; `Lost` where it was no settle.
-    LeaseEnded {
-        partition: PartitionKey,
-        epoch: Epoch,
-        offset: Offset,
-        end: LeaseEnd,
-        answer: EndedAs,
-        at: UnixMillis,
-    },
+    LeaseEnded { partition: PartitionKey, epoch: Epoch, offset: Offset, end: LeaseEnd, answer: EndedAs, at: UnixMillis },
     /// The partition's first message leaves the backlog without a lease.
-    HeadPassed {
-        partition: PartitionKey,
-        offset: Offset,
-        how: Passed,
-        at: UnixMillis,
-    },
+    HeadPassed { partition: PartitionKey, offset: Offset, how: Passed, at: UnixMillis },
     /// The partition's first message waits for a time.
-    HeadDelayed {
-        partition: PartitionKey,
-        offset: Offset,
-        until: UnixMillis,
-    },
+    HeadDelayed { partition: PartitionKey, offset: Offset, until: UnixMillis },
     /// The partition's first message waits for the ledger.
-    HeadHeld {
-        partition: PartitionKey,
-        offset: Offset,
-        cause: HoldCause,
-        execution: ExecutionHash,
-        at: UnixMillis,
-    },
+    HeadHeld { partition: PartitionKey, offset: Offset, cause: HoldCause, execution: ExecutionHash, at: UnixMillis },
     /// What the partition waited for is over (hold, delay or parking); it is ready again.
-    HeadFreed {
-        partition: PartitionKey,
-        offset: Offset,
-    },
+    HeadFreed { partition: PartitionKey, offset: Offset },
     /// "I am about to act", answered OK.
     Begun {
         execution: ExecutionHash,
@@ -199,17 +123,9 @@ pub(crate) enum Entry {
         at: UnixMillis,
     },
     /// The standing begin is withdrawn: nothing happened.
-    BeginWithdrawn {
-        execution: ExecutionHash,
-        at: UnixMillis,
-    },
+    BeginWithdrawn { execution: ExecutionHash, at: UnixMillis },
     /// Nobody knows what became of it.
-    BecameUnknown {
-        execution: ExecutionHash,
-        reason: UnknownReason,
-        text: String,
-        at: UnixMillis,
-    },
+    BecameUnknown { execution: ExecutionHash, reason: UnknownReason, text: String, at: UnixMillis },
     /// A result without a message of its own (its pair was stored before), or one that came late: see `late`.
     Reported {
         execution: ExecutionHash,
@@ -220,12 +136,7 @@ pub(crate) enum Entry {
         at: UnixMillis,
     },
     /// A result of a begin that does not stand, kept as evidence.
-    ReportFenced {
-        execution: ExecutionHash,
-        state: FinalState,
-        text: String,
-        at: UnixMillis,
-    },
+    ReportFenced { execution: ExecutionHash, state: FinalState, text: String, at: UnixMillis },
     /// An operator ends an UNKNOWN. `state` `None`: NOT_EXECUTED.
     Resolved {
         execution: ExecutionHash,
@@ -236,17 +147,9 @@ pub(crate) enum Entry {
         at: UnixMillis,
     },
     /// The request went before anybody began.
-    ExecutionExpired {
-        execution: ExecutionHash,
-        at: UnixMillis,
-    },
+    ExecutionExpired { execution: ExecutionHash, at: UnixMillis },
     /// The partition's first message is set aside without a lease.
-    HeadParked {
-        partition: PartitionKey,
-        offset: Offset,
-        reason: String,
-        at: UnixMillis,
-    },
+    HeadParked { partition: PartitionKey, offset: Offset, reason: String, at: UnixMillis },
 }
 
 /// Why entries did not decode.
@@ -275,22 +178,12 @@ pub(crate) fn encode(entries: &[Entry]) -> Result<Vec<u8>, EntryError> {
 /// # Errors
 /// [`EntryError`] where the bytes are not exactly one sequence of entries of this version.
 pub(crate) fn decode(bytes: &[u8]) -> Result<Vec<Entry>, EntryError> {
-    let (&version, rest) = bytes
-        .split_first()
-        .ok_or_else(|| EntryError::Malformed("no version".to_owned()))?;
+    let (&version, rest) = bytes.split_first().ok_or_else(|| EntryError::Malformed("no version".to_owned()))?;
     if version != VERSION {
         return Err(EntryError::Version(version));
     }
-    let (entries, tail) =
-        postcard::take_from_bytes(rest).map_err(|e| EntryError::Malformed(e.to_string()))?;
-    if tail.is_empty() {
-        Ok(entries)
-    } else {
-        Err(EntryError::Malformed(format!(
-            "{} bytes too many",
-            tail.len()
-        )))
-    }
+    let (entries, tail) = postcard::take_from_bytes(rest).map_err(|e| EntryError::Malformed(e.to_string()))?;
+    if tail.is_empty() { Ok(entries) } else { Err(EntryError::Malformed(format!("{} bytes too many", tail.len()))) }
 }
 
 #[cfg(test)]
@@ -300,12 +193,7 @@ mod tests {
     #[test]
     fn entries_come_back_as_they_were() {
         let entries = vec![
-            Entry::Published {
-                channel: ChannelNo(7),
-                first: Offset(40),
-                count: 3,
-                at: UnixMillis(9),
-            },
+            Entry::Published { channel: ChannelNo(7), first: Offset(40), count: 3, at: UnixMillis(9) },
             Entry::BecameUnknown {
                 execution: 1 << 100,
                 reason: UnknownReason::LeaseLost,
@@ -317,10 +205,7 @@ mod tests {
         assert_eq!(decode(&bytes).unwrap(), entries);
         let mut longer = bytes.clone();
         longer.push(0);
-        assert!(
-            decode(&longer).is_err(),
-            "bytes behind the last entry are refused"
-        );
+        assert!(decode(&longer).is_err(), "bytes behind the last entry are refused");
         let mut other = bytes;
         other[0] = 2;
         assert_eq!(decode(&other), Err(EntryError::Version(2)));

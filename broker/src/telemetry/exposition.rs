@@ -6,6 +6,9 @@ use super::text::Exposition;
 use crate::broker::{Health, Status};
 use crate::model::{GroupCounts, GroupInfo};
 
+/// One number of a group.
+type NumberOf = fn(&GroupInfo) -> u64;
+
 /// The broker's metrics as text. Without a status there is only what its health says.
 pub(crate) fn render(health: &Health, status: Option<&Status>) -> String {
     let mut text = Exposition::default();
@@ -40,7 +43,7 @@ fn broker(text: &mut Exposition, status: &Status) {
 }
 
 fn groups(text: &mut Exposition, groups: &[GroupInfo]) {
-    let numbers: [(m::Metric, fn(&GroupInfo) -> u64); 11] = [
+    let numbers: [(m::Metric, NumberOf); 11] = [
         (m::GROUP_DEPTH, GroupInfo::depth),
         (m::GROUP_WAITING, |info| info.waiting),
         (m::GROUP_READY, |info| info.ready),

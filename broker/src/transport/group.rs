@@ -77,10 +77,7 @@ impl Groups {
             let session = member.session.0.to_be_bytes();
             [member.member.as_bytes(), b"\0", &crc32fast::hash(&session).to_be_bytes()].concat()
         });
-        Ok(wire::ListMembersResponse {
-            members: page.into_iter().map(encode::member).collect(),
-            next_page_token: next,
-        })
+        Ok(wire::ListMembersResponse { members: page.into_iter().map(encode::member).collect(), next_page_token: next })
     }
 
     async fn parked(&self, request: wire::ListParkedRequest) -> Result<wire::ListParkedResponse, Refusal> {

@@ -130,9 +130,12 @@ mod tests {
     fn only_a_serving_broker_is_ready_and_others_say_why_not() {
         assert_eq!(Readiness::Ready.answer().0, StatusCode::OK);
         let failed = Readiness::Failed("EIO".to_owned());
-        for (readiness, word) in
-            [(Readiness::Starting, "recovers"), (Readiness::Draining, "going down"), (failed, "EIO"), (Readiness::Closed, "closed")]
-        {
+        for (readiness, word) in [
+            (Readiness::Starting, "recovers"),
+            (Readiness::Draining, "going down"),
+            (failed, "EIO"),
+            (Readiness::Closed, "closed"),
+        ] {
             let (code, text) = readiness.answer();
             assert_eq!(code, StatusCode::SERVICE_UNAVAILABLE);
             assert!(text.contains(word), "{text}");

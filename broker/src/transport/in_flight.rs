@@ -106,7 +106,7 @@ mod tests {
         }
         assert_eq!(begun.load(Ordering::Relaxed), 3);
         for (n, answer) in open.into_iter().enumerate().rev() {
-            answer.send(n as u32).unwrap();
+            answer.send(u32::try_from(n).unwrap()).unwrap();
         }
         for n in 0..3 {
             assert_eq!(poll_fn(|cx| calls.poll_next(cx)).await, Some(n));

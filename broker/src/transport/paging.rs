@@ -64,7 +64,10 @@ pub(super) fn key_of(names: &[&str]) -> Vec<u8> {
 }
 
 fn bytes(token: &str) -> Option<Vec<u8>> {
-    if token.len() > TOKEN_BYTES_MAX || !token.len().is_multiple_of(2) || !token.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+    if token.len() > TOKEN_BYTES_MAX
+        || !token.len().is_multiple_of(2)
+        || !token.bytes().all(|digit| digit.is_ascii_hexdigit())
+    {
         return None;
     }
     let digits = |at: usize| token.get(at..at + 2).and_then(|pair| u8::from_str_radix(pair, 16).ok());

@@ -112,7 +112,11 @@ impl GrpcServer {
     ///
     /// # Errors
     /// [`ServeError`].
-    pub async fn serve(self, listener: TcpListener, shutdown: impl Future<Output = ()> + Send) -> Result<(), ServeError> {
+    pub async fn serve(
+        self,
+        listener: TcpListener,
+        shutdown: impl Future<Output = ()> + Send,
+    ) -> Result<(), ServeError> {
         let (reporter, health) = tonic_health::server::health_reporter();
         health::set_not_serving(&reporter).await;
         let ending = Ending::default();

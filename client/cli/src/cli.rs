@@ -24,23 +24,10 @@ pub(crate) struct Cli {
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Global {
     /// Where the broker listens
-    #[arg(
-        long,
-        global = true,
-        value_name = "URL",
-        env = "WEIR_ENDPOINT",
-        default_value = "http://127.0.0.1:7447"
-    )]
+    #[arg(long, global = true, value_name = "URL", env = "WEIR_ENDPOINT", default_value = "http://127.0.0.1:7447")]
     pub(crate) endpoint: String,
     /// How data is shown; pub and sub always write JSON lines
-    #[arg(
-        short,
-        long,
-        global = true,
-        value_enum,
-        value_name = "FORMAT",
-        default_value = "table"
-    )]
+    #[arg(short, long, global = true, value_enum, value_name = "FORMAT", default_value = "table")]
     pub(crate) output: Format,
     /// Longest wait for an answer; in pub also for a place or for a broker that is away
     #[arg(long, global = true, value_name = "TIME", default_value = "30s")]
@@ -89,15 +76,7 @@ mod tests {
 
     #[test]
     fn global_options_may_stand_behind_the_verb() {
-        let cli = Cli::try_parse_from([
-            "weirctl",
-            "status",
-            "-o",
-            "json",
-            "--endpoint",
-            "http://h:1",
-        ])
-        .unwrap();
+        let cli = Cli::try_parse_from(["weirctl", "status", "-o", "json", "--endpoint", "http://h:1"]).unwrap();
         assert_eq!(cli.global.output, Format::Json);
         assert_eq!(cli.global.endpoint, "http://h:1");
     }
@@ -109,26 +88,11 @@ mod tests {
             vec!["weirctl", "pub"],
             vec!["weirctl", "status", "-o", "xml"],
             vec!["weirctl", "pub", "--policy", "p", "--channel", "a:b:c"],
-            vec![
-                "weirctl",
-                "sub",
-                "--policy",
-                "p",
-                "--group",
-                "g",
-                "--selector",
-                "*:a",
-            ],
-            vec![
-                "weirctl", "sub", "--policy", "p", "--group", "g", "--settle", "maybe",
-            ],
+            vec!["weirctl", "sub", "--policy", "p", "--group", "g", "--selector", "*:a"],
+            vec!["weirctl", "sub", "--policy", "p", "--group", "g", "--settle", "maybe"],
             vec!["weirctl", "execution", "get", "x1"],
         ] {
-            assert_eq!(
-                Cli::try_parse_from(&words).unwrap_err().exit_code(),
-                2,
-                "{words:?}"
-            );
+            assert_eq!(Cli::try_parse_from(&words).unwrap_err().exit_code(), 2, "{words:?}");
         }
     }
 }

@@ -37,10 +37,7 @@ impl Connection {
         let endpoint = Endpoint::from_shared(global.endpoint.clone())
             .map_err(|error| Failure::usage(format!("endpoint `{}`: {error}", global.endpoint)))?;
         if endpoint.uri().scheme_str() != Some("http") {
-            return Err(Failure::usage(format!(
-                "endpoint `{}`: expected http://HOST:PORT",
-                global.endpoint
-            )));
+            return Err(Failure::usage(format!("endpoint `{}`: expected http://HOST:PORT", global.endpoint)));
         }
         let channel = endpoint
             .connect_timeout(CONNECT_TIMEOUT)
@@ -49,10 +46,7 @@ impl Connection {
             .initial_stream_window_size(4 << 20)
             .initial_connection_window_size(16 << 20)
             .connect_lazy();
-        Ok(Self {
-            channel,
-            timeout: global.timeout.0,
-        })
+        Ok(Self { channel, timeout: global.timeout.0 })
     }
 
     /// Longest wait for an answer.
@@ -64,17 +58,12 @@ impl Connection {
     ///
     /// # Errors
     /// What the broker refused, or that it did not answer.
-    pub(crate) async fn call<T>(
-        &self,
-        call: impl Future<Output = Result<Response<T>, Status>>,
-    ) -> Result<T, Refused> {
+    pub(crate) async fn call<T>(&self, call: impl Future<Output = Result<Response<T>, Status>>) -> Result<T, Refused> {
         within(self.timeout, call).await
     }
 
     /// Publishes messages that were encoded before.
-    pub(crate) fn publisher(
-        &self,
-    ) -> server::publish_service_client::PublishServiceClient<Channel> {
+    pub(crate) fn publisher(&self) -> server::publish_service_client::PublishServiceClient<Channel> {
         server::publish_service_client::PublishServiceClient::new(self.channel.clone())
             .max_decoding_message_size(FRAME_BYTES_MAX)
             .max_encoding_message_size(FRAME_BYTES_MAX)

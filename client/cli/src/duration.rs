@@ -38,10 +38,7 @@ impl FromStr for DurationArg {
             _ => return Err(NotADuration),
         };
         let millis = number.checked_mul(unit_ms).ok_or(NotADuration)?;
-        Some(Duration::from_millis(millis))
-            .filter(|length| *length <= LONGEST)
-            .map(Self)
-            .ok_or(NotADuration)
+        Some(Duration::from_millis(millis)).filter(|length| *length <= LONGEST).map(Self).ok_or(NotADuration)
     }
 }
 
@@ -56,35 +53,15 @@ mod tests {
 
     #[test]
     fn a_length_of_time_has_a_unit_or_counts_seconds() {
-        let cases = [
-            ("0", 0),
-            ("30", 30_000),
-            ("30s", 30_000),
-            ("500ms", 500),
-            ("2m", 120_000),
-            ("1h", 3_600_000),
-        ];
+        let cases = [("0", 0), ("30", 30_000), ("30s", 30_000), ("500ms", 500), ("2m", 120_000), ("1h", 3_600_000)];
         for (text, millis) in cases {
-            assert_eq!(
-                text.parse(),
-                Ok(DurationArg(Duration::from_millis(millis))),
-                "{text}"
-            );
+            assert_eq!(text.parse(), Ok(DurationArg(Duration::from_millis(millis))), "{text}");
         }
     }
 
     #[test]
     fn anything_else_is_no_length_of_time() {
-        for text in [
-            "",
-            "s",
-            "-1",
-            "1.5",
-            "1 s",
-            "1d",
-            "99999999999999999999",
-            "721h",
-        ] {
+        for text in ["", "s", "-1", "1.5", "1 s", "1d", "99999999999999999999", "721h"] {
             assert_eq!(text.parse::<DurationArg>(), Err(NotADuration), "{text}");
         }
     }

@@ -53,10 +53,7 @@ mod tests {
 
     #[test]
     fn a_value_goes_by_its_short_name() {
-        assert_eq!(
-            final_state(FinalState::Completed.into()),
-            Tree::from("COMPLETED")
-        );
+        assert_eq!(final_state(FinalState::Completed.into()), Tree::from("COMPLETED"));
         assert_eq!(effect(Effect::Unsafe.into()), Tree::from("EFFECT_UNSAFE"));
     }
 

@@ -90,11 +90,7 @@ impl From<tonic::Status> for Failure {
 
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
-        if error.kind() == io::ErrorKind::BrokenPipe {
-            Self::ReaderGone
-        } else {
-            Self::error(error.to_string())
-        }
+        if error.kind() == io::ErrorKind::BrokenPipe { Self::ReaderGone } else { Self::error(error.to_string()) }
     }
 }
 

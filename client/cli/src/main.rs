@@ -26,9 +26,5 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: cli::Cli) -> Result<(), exit::Failure> {
-    tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()?
-        .block_on(verbs::run(cli))
+    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?.block_on(verbs::run(cli))
 }

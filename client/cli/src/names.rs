@@ -18,10 +18,7 @@ pub(crate) struct ChannelKey {
 impl ChannelKey {
     /// The key as it came over the wire, unchecked.
     pub(crate) fn new(tenant: impl Into<String>, agent_id: impl Into<String>) -> Self {
-        Self {
-            tenant: tenant.into(),
-            agent_id: agent_id.into(),
-        }
+        Self { tenant: tenant.into(), agent_id: agent_id.into() }
     }
 }
 
@@ -84,10 +81,7 @@ impl FromStr for Selector {
     fn from_str(text: &str) -> Result<Self, BadName> {
         match text.split_once(':') {
             Some(("*", "*")) => Ok(Self::All),
-            Some(("*", _)) => Err(BadName::new(
-                "selector",
-                "`*` as tenant goes with `*` as agent only",
-            )),
+            Some(("*", _)) => Err(BadName::new("selector", "`*` as tenant goes with `*` as agent only")),
             Some((tenant, "*")) => Ok(Self::Tenant(part("tenant", tenant)?)),
             _ => text.parse().map(Self::Channel),
         }
@@ -143,10 +137,7 @@ fn part(what: &'static str, text: &str) -> Result<String, BadName> {
     }
     let known = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '~');
     if !text.chars().all(known) {
-        return Err(BadName::new(
-            what,
-            "only A-Z a-z 0-9 . _ - and ~ may stand in it",
-        ));
+        return Err(BadName::new(what, "only A-Z a-z 0-9 . _ - and ~ may stand in it"));
     }
     if text.starts_with('~') {
         return Err(BadName::new(what, "names that start with ~ are weir's own"));
@@ -173,10 +164,9 @@ mod tests {
 
     #[test]
     fn a_channel_is_never_a_pattern_and_has_one_colon() {
-        for text in [
-            "", ":", "a:", ":a", "a:b:c", "a:*", "*", "*:*", "a b:c", "a:b/c", "~weir:a", "a:~b",
-            "ä:b", "a:b\n",
-        ] {
+        for text in
+            ["", ":", "a:", ":a", "a:b:c", "a:*", "*", "*:*", "a b:c", "a:b/c", "~weir:a", "a:~b", "ä:b", "a:b\n"]
+        {
             assert!(text.parse::<ChannelKey>().is_err(), "{text:?}");
         }
         assert!("a".repeat(128).parse::<ChannelKey>().is_ok());
@@ -195,26 +185,14 @@ mod tests {
 
     #[test]
     fn a_selector_knows_the_scope_of_its_group() {
-        assert_eq!(
-            "t:a".parse::<Selector>().unwrap().scope(),
-            Scope("t".into())
-        );
-        assert_eq!(
-            "t:*".parse::<Selector>().unwrap().scope(),
-            Scope("t".into())
-        );
-        assert_eq!(
-            "*:*".parse::<Selector>().unwrap().scope(),
-            Scope::operator()
-        );
+        assert_eq!("t:a".parse::<Selector>().unwrap().scope(), Scope("t".into()));
+        assert_eq!("t:*".parse::<Selector>().unwrap().scope(), Scope("t".into()));
+        assert_eq!("*:*".parse::<Selector>().unwrap().scope(), Scope::operator());
     }
 
     #[test]
     fn a_fault_names_the_part_and_the_rule() {
         let fault = "acme:a b".parse::<ChannelKey>().unwrap_err();
-        assert_eq!(
-            fault.to_string(),
-            "agent: only A-Z a-z 0-9 . _ - and ~ may stand in it"
-        );
+        assert_eq!(fault.to_string(), "agent: only A-Z a-z 0-9 . _ - and ~ may stand in it");
     }
 }

@@ -62,10 +62,9 @@ impl Refused {
     pub(crate) fn is_away(&self) -> bool {
         match self.grpc {
             tonic::Code::Unavailable => true,
-            tonic::Code::DeadlineExceeded
-            | tonic::Code::Cancelled
-            | tonic::Code::Unknown
-            | tonic::Code::Internal => self.reason.is_none(),
+            tonic::Code::DeadlineExceeded | tonic::Code::Cancelled | tonic::Code::Unknown | tonic::Code::Internal => {
+                self.reason.is_none()
+            }
             _ => false,
         }
     }
@@ -100,11 +99,7 @@ fn text(status: &Status) -> String {
     while let Some(below) = cause {
         let words = below.to_string();
         if !text.contains(&words) {
-            text = if text.is_empty() {
-                words
-            } else {
-                format!("{text}: {words}")
-            };
+            text = if text.is_empty() { words } else { format!("{text}: {words}") };
         }
         cause = below.source();
     }
@@ -149,48 +144,21 @@ mod tests {
 
         assert_eq!(refused.reason, Some(ErrorReason::DepthExceeded));
         assert_eq!(refused.retry_after, Some(Duration::from_millis(250)));
-        assert_eq!(
-            refused.to_string(),
-            "DEPTH_EXCEEDED in messages[3].task_id: full"
-        );
+        assert_eq!(refused.to_string(), "DEPTH_EXCEEDED in messages[3].task_id: full");
     }
 
     #[test]
     fn each_kind_of_refusal_has_its_exit_code() {
         let cases = [
             (tonic::Code::NotFound, "NOT_FOUND", Code::NotFound),
-            (
-                tonic::Code::PermissionDenied,
-                "PERMISSION_DENIED",
-                Code::Denied,
-            ),
-            (
-                tonic::Code::Unauthenticated,
-                "UNAUTHENTICATED",
-                Code::Denied,
-            ),
-            (
-                tonic::Code::ResourceExhausted,
-                "DEPTH_EXCEEDED",
-                Code::Backpressure,
-            ),
-            (
-                tonic::Code::ResourceExhausted,
-                "RATE_LIMITED",
-                Code::Backpressure,
-            ),
-            (
-                tonic::Code::ResourceExhausted,
-                "STORAGE_FULL",
-                Code::Backpressure,
-            ),
+            (tonic::Code::PermissionDenied, "PERMISSION_DENIED", Code::Denied),
+            (tonic::Code::Unauthenticated, "UNAUTHENTICATED", Code::Denied),
+            (tonic::Code::ResourceExhausted, "DEPTH_EXCEEDED", Code::Backpressure),
+            (tonic::Code::ResourceExhausted, "RATE_LIMITED", Code::Backpressure),
+            (tonic::Code::ResourceExhausted, "STORAGE_FULL", Code::Backpressure),
             (tonic::Code::Unavailable, "DRAINING", Code::Unavailable),
             (tonic::Code::Unavailable, "STARTING", Code::Unavailable),
-            (
-                tonic::Code::InvalidArgument,
-                "INVALID_ARGUMENT",
-                Code::Error,
-            ),
+            (tonic::Code::InvalidArgument, "INVALID_ARGUMENT", Code::Error),
             (tonic::Code::Aborted, "LEASE_LOST", Code::Error),
             (tonic::Code::Internal, "INTERNAL", Code::Error),
         ];

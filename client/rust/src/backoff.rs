@@ -17,10 +17,7 @@ pub struct BackoffBounds {
 impl Default for BackoffBounds {
     /// From 50 ms to 5 s.
     fn default() -> Self {
-        Self {
-            first: Duration::from_millis(50),
-            longest: Duration::from_secs(5),
-        }
+        Self { first: Duration::from_millis(50), longest: Duration::from_secs(5) }
     }
 }
 
@@ -33,8 +30,7 @@ impl BackoffBounds {
 
     /// A wait after `failures` failures before this one, anywhere between half the ceiling and the ceiling.
     pub(crate) fn wait(&self, failures: u32) -> Duration {
-        self.ceiling(failures)
-            .mul_f64(rand::random_range(0.5..=1.0))
+        self.ceiling(failures).mul_f64(rand::random_range(0.5..=1.0))
     }
 }
 
@@ -47,10 +43,7 @@ pub(crate) struct Backoff {
 
 impl Backoff {
     pub(crate) fn new(bounds: BackoffBounds) -> Self {
-        Self {
-            bounds,
-            failures: 0,
-        }
+        Self { bounds, failures: 0 }
     }
 
     /// The next wait. If the broker asked for `at_least`, it is that and some more, so that those who were refused
@@ -71,10 +64,7 @@ impl Backoff {
 mod tests {
     use super::*;
 
-    const BOUNDS: BackoffBounds = BackoffBounds {
-        first: Duration::from_millis(40),
-        longest: Duration::from_secs(1),
-    };
+    const BOUNDS: BackoffBounds = BackoffBounds { first: Duration::from_millis(40), longest: Duration::from_secs(1) };
 
     #[test]
     fn waits_double_up_to_the_longest_and_stay_within_half_of_it() {
@@ -83,20 +73,14 @@ mod tests {
             for ceiling_ms in [40, 80, 160, 320, 640, 1000, 1000, 1000] {
                 let ceiling = Duration::from_millis(ceiling_ms);
                 let wait = backoff.next(None);
-                assert!(
-                    wait >= ceiling / 2 && wait <= ceiling,
-                    "{wait:?} of {ceiling:?}"
-                );
+                assert!(wait >= ceiling / 2 && wait <= ceiling, "{wait:?} of {ceiling:?}");
             }
         }
     }
 
     #[test]
     fn the_longest_wait_holds_after_any_number_of_failures() {
-        let mut backoff = Backoff {
-            bounds: BOUNDS,
-            failures: u32::MAX,
-        };
+        let mut backoff = Backoff { bounds: BOUNDS, failures: u32::MAX };
 
         let wait = backoff.next(None);
 

@@ -94,9 +94,7 @@ impl Client {
         Answer: Future<Output = Result<Response<T>, Status>>,
     {
         let until = Instant::now() + limit;
-        self.patience(Some(until), CancellationToken::new())
-            .call(call)
-            .await
+        self.patience(Some(until), CancellationToken::new()).call(call).await
     }
 
     /// The connection itself, for services this crate does not name.
@@ -115,9 +113,7 @@ impl Client {
 
     /// The plain service for messages that are encoded already, one attempt a call.
     #[must_use]
-    pub fn encoded_publish_service(
-        &self,
-    ) -> server::publish_service_client::PublishServiceClient<Channel> {
+    pub fn encoded_publish_service(&self) -> server::publish_service_client::PublishServiceClient<Channel> {
         server::publish_service_client::PublishServiceClient::new(self.channel())
             .max_decoding_message_size(self.settings.message_bytes_max)
             .max_encoding_message_size(self.settings.message_bytes_max)
@@ -134,29 +130,25 @@ impl Client {
     /// The plain service, one attempt a call.
     #[must_use]
     pub fn execution_service(&self) -> ExecutionServiceClient<Channel> {
-        ExecutionServiceClient::new(self.channel())
-            .max_decoding_message_size(self.settings.message_bytes_max)
+        ExecutionServiceClient::new(self.channel()).max_decoding_message_size(self.settings.message_bytes_max)
     }
 
     /// The plain service, one attempt a call.
     #[must_use]
     pub fn channel_service(&self) -> ChannelServiceClient<Channel> {
-        ChannelServiceClient::new(self.channel())
-            .max_decoding_message_size(self.settings.message_bytes_max)
+        ChannelServiceClient::new(self.channel()).max_decoding_message_size(self.settings.message_bytes_max)
     }
 
     /// The plain service, one attempt a call.
     #[must_use]
     pub fn group_service(&self) -> GroupServiceClient<Channel> {
-        GroupServiceClient::new(self.channel())
-            .max_decoding_message_size(self.settings.message_bytes_max)
+        GroupServiceClient::new(self.channel()).max_decoding_message_size(self.settings.message_bytes_max)
     }
 
     /// The plain service, one attempt a call.
     #[must_use]
     pub fn admin_service(&self) -> AdminServiceClient<Channel> {
-        AdminServiceClient::new(self.channel())
-            .max_decoding_message_size(self.settings.message_bytes_max)
+        AdminServiceClient::new(self.channel()).max_decoding_message_size(self.settings.message_bytes_max)
     }
 
     pub(crate) fn settings(&self) -> &Settings {
@@ -164,22 +156,14 @@ impl Client {
     }
 
     pub(crate) fn patience(&self, until: Option<Instant>, stop: CancellationToken) -> Patience {
-        Patience {
-            backoff: self.settings.backoff,
-            attempt: self.settings.call_timeout,
-            until,
-            stop,
-        }
+        Patience { backoff: self.settings.backoff, attempt: self.settings.call_timeout, until, stop }
     }
 }
 
 impl Settings {
     /// A client with a connection of its own, on the runtime this is called in.
     pub(crate) fn connect(&self) -> Client {
-        Client {
-            channel: self.endpoint.connect_lazy(),
-            settings: self.clone(),
-        }
+        Client { channel: self.endpoint.connect_lazy(), settings: self.clone() }
     }
 }
 
@@ -244,13 +228,9 @@ impl ClientBuilder {
     /// `INVALID_ARGUMENT` if the endpoint is not `http://HOST:PORT`.
     pub fn build(self) -> Result<Client, ClientError> {
         let wrong = |why: &str| {
-            ClientError::invalid(
-                "endpoint",
-                format!("`{}`: {why}; expected http://HOST:PORT", self.endpoint),
-            )
+            ClientError::invalid("endpoint", format!("`{}`: {why}; expected http://HOST:PORT", self.endpoint))
         };
-        let endpoint = Endpoint::from_shared(self.endpoint.clone())
-            .map_err(|error| wrong(&error.to_string()))?;
+        let endpoint = Endpoint::from_shared(self.endpoint.clone()).map_err(|error| wrong(&error.to_string()))?;
         // Asked of the text: tonic gives other ways to connect an http address of their own.
         if !self.endpoint.starts_with("http://") {
             return Err(wrong("the scheme is not http"));
@@ -283,19 +263,9 @@ mod tests {
 
     #[tokio::test]
     async fn only_an_http_url_is_an_endpoint() {
-        for endpoint in [
-            "",
-            "localhost:7447",
-            "https://localhost:7447",
-            "unix:/tmp/x",
-            "http://",
-        ] {
+        for endpoint in ["", "localhost:7447", "https://localhost:7447", "unix:/tmp/x", "http://"] {
             let error = Client::connect(endpoint).unwrap_err();
-            assert_eq!(
-                (error.code, error.field.as_str()),
-                (Code::InvalidArgument, "endpoint"),
-                "{endpoint}"
-            );
+            assert_eq!((error.code, error.field.as_str()), (Code::InvalidArgument, "endpoint"), "{endpoint}");
         }
         assert!(Client::connect("http://localhost:7447").is_ok());
     }

@@ -49,11 +49,7 @@ impl ClientError {
 
     /// `field` breaks the rule that `text` states; nothing was sent.
     pub(crate) fn invalid(field: impl Into<String>, text: impl Into<String>) -> Self {
-        Self {
-            reason: ErrorReason::InvalidArgument,
-            field: field.into(),
-            ..Self::local(Code::InvalidArgument, text)
-        }
+        Self { reason: ErrorReason::InvalidArgument, field: field.into(), ..Self::local(Code::InvalidArgument, text) }
     }
 
     /// `field` has more bytes than `limit`; nothing was sent.
@@ -72,10 +68,7 @@ impl ClientError {
         Self {
             retryable: true,
             may_have_applied: true,
-            ..Self::local(
-                Code::DeadlineExceeded,
-                format!("no answer within {} ms", limit.as_millis()),
-            )
+            ..Self::local(Code::DeadlineExceeded, format!("no answer within {} ms", limit.as_millis()))
         }
     }
 
@@ -83,10 +76,7 @@ impl ClientError {
     pub(crate) fn out_of_time() -> Self {
         Self {
             retryable: true,
-            ..Self::local(
-                Code::DeadlineExceeded,
-                "the time for this was over before it could be sent",
-            )
+            ..Self::local(Code::DeadlineExceeded, "the time for this was over before it could be sent")
         }
     }
 
@@ -97,10 +87,7 @@ impl ClientError {
 
     /// The broker's answer lacks what the protocol promises.
     pub(crate) fn nonsense(text: impl Into<String>) -> Self {
-        Self {
-            may_have_applied: true,
-            ..Self::local(Code::Internal, text)
-        }
+        Self { may_have_applied: true, ..Self::local(Code::Internal, text) }
     }
 
     /// The same error, after an earlier attempt that may have been applied.
@@ -119,8 +106,7 @@ impl From<Refusal> for ClientError {
             reason,
             field: refusal.field,
             text: refusal.text,
-            retry_after: (refusal.retry_after_ms > 0)
-                .then(|| Duration::from_millis(refusal.retry_after_ms)),
+            retry_after: (refusal.retry_after_ms > 0).then(|| Duration::from_millis(refusal.retry_after_ms)),
             retryable: refusal.retryable,
             may_have_applied: refusal.may_have_applied,
             metadata: refusal.metadata,

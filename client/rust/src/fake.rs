@@ -1,11 +1,7 @@
 //! A broker for tests: it answers by script, writes down what it was asked, and breaks connections at will.
 //!
 //! It runs on a thread of its own, so that it answers even while a test's own runtime is blocked on purpose.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::cast_possible_truncation
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::cast_possible_truncation)]
 
 mod consume;
 mod publish;
@@ -24,8 +20,7 @@ use weir_proto::server::consume_service_server::ConsumeServiceServer;
 use weir_proto::server::publish_service_server::PublishServiceServer;
 use weir_proto::server::{CompleteRequest, Delivery};
 use weir_proto::v1::{
-    HeldAnswer, LeaseRef, Message, Notice, Refusal, Settlement, begin_response, complete_response,
-    settle_result,
+    HeldAnswer, LeaseRef, Message, Notice, Refusal, Settlement, begin_response, complete_response, settle_result,
 };
 
 /// What the broker was asked.
@@ -113,10 +108,7 @@ impl Fake {
         let (address_to, address) = std::sync::mpsc::channel();
         let (theirs, until) = (Arc::clone(&script), end.clone());
         std::thread::spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread()
-                .enable_all()
-                .build()
-                .unwrap();
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(async {
                 let front = TcpListener::bind("127.0.0.1:0").await.unwrap();
                 let back = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -130,20 +122,13 @@ impl Fake {
             });
         });
         let address = address.recv().unwrap();
-        Self {
-            script,
-            address,
-            end,
-        }
+        Self { script, address, end }
     }
 
     /// A client that repeats quickly.
     pub(crate) fn client(&self) -> Client {
         Client::builder(format!("http://{}", self.address))
-            .backoff(BackoffBounds {
-                first: Duration::from_millis(1),
-                longest: Duration::from_millis(10),
-            })
+            .backoff(BackoffBounds { first: Duration::from_millis(1), longest: Duration::from_millis(10) })
             .build()
             .unwrap()
     }
@@ -191,15 +176,10 @@ impl Script {
     }
 
     /// As [`until`](Self::until), for a caller who may not await: blocks its thread.
-    pub(crate) fn block_until(
-        self: &Arc<Self>,
-        find: impl Fn(&[Asked]) -> Option<()> + Send + 'static,
-    ) {
+    pub(crate) fn block_until(self: &Arc<Self>, find: impl Fn(&[Asked]) -> Option<()> + Send + 'static) {
         let script = Arc::clone(self);
         std::thread::spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread()
-                .build()
-                .unwrap();
+            let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
             runtime.block_on(script.until(find));
         })
         .join()
@@ -259,9 +239,7 @@ pub(crate) fn event(n: u64) -> Message {
 
 async fn serve(listener: TcpListener, script: Arc<Script>) {
     tonic::transport::Server::builder()
-        .add_service(PublishServiceServer::new(publish::Publishing(Arc::clone(
-            &script,
-        ))))
+        .add_service(PublishServiceServer::new(publish::Publishing(Arc::clone(&script))))
         .add_service(ConsumeServiceServer::new(consume::Consuming(script)))
         .serve_with_incoming(TcpListenerStream::new(listener))
         .await

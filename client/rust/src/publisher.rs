@@ -152,11 +152,7 @@ impl Publisher {
     ///
     /// # Errors
     /// As [`Pending::wait`].
-    pub async fn publish(
-        &self,
-        channel: &ChannelRef,
-        message: &Message,
-    ) -> Result<Published, ClientError> {
+    pub async fn publish(&self, channel: &ChannelRef, message: &Message) -> Result<Published, ClientError> {
         self.send(channel, message).await?.wait().await
     }
 
@@ -170,10 +166,7 @@ impl Publisher {
         message: &Message,
         limit: Duration,
     ) -> Result<Published, ClientError> {
-        self.send_within(channel, message, limit)
-            .await?
-            .wait()
-            .await
+        self.send_within(channel, message, limit).await?.wait().await
     }
 
     /// Hands one message over, waiting only for room. Messages that are handed to one channel one after the other are
@@ -181,13 +174,8 @@ impl Publisher {
     ///
     /// # Errors
     /// `TOO_LARGE` for a message no broker takes; the last refusal, if the channel takes none within the message's time.
-    pub async fn send(
-        &self,
-        channel: &ChannelRef,
-        message: &Message,
-    ) -> Result<Pending, ClientError> {
-        self.send_within(channel, message, self.shared.options.delivery_timeout)
-            .await
+    pub async fn send(&self, channel: &ChannelRef, message: &Message) -> Result<Pending, ClientError> {
+        self.send_within(channel, message, self.shared.options.delivery_timeout).await
     }
 
     /// As [`send`](Self::send), with a time of its own, which begins now.
@@ -203,44 +191,22 @@ impl Publisher {
         let until = Instant::now() + limit;
         let message = encode(message)?;
         let room = self.shared.options.room_for(message.len());
-        let room = match timeout_at(
-            until,
-            Arc::clone(&self.shared.room).acquire_many_owned(room),
-        )
-        .await
-        {
+        let room = match timeout_at(until, Arc::clone(&self.shared.room).acquire_many_owned(room)).await {
             Ok(Ok(room)) => room,
             Ok(Err(_)) => return Err(ClientError::stopped("the publisher is closed")),
             Err(_) => return Err(ClientError::out_of_time()),
         };
         let (answer, receiver) = oneshot::channel();
-        let item = Item {
-            message,
-            until,
-            may_have_applied: false,
-            answer,
-            _room: room,
-        };
-        if self
-            .shared
-            .lanes
-            .enter(channel, item, &self.shared.options)?
-        {
+        let item = Item { message, until, may_have_applied: false, answer, _room: room };
+        if self.shared.lanes.enter(channel, item, &self.shared.options)? {
             tokio::spawn(deliver::run(Arc::clone(&self.shared), channel.clone()));
         }
-        Ok(Pending {
-            answer: receiver,
-            until,
-            given: limit,
-        })
+        Ok(Pending { answer: receiver, until, given: limit })
     }
 
     /// Waits until all that was handed over before is answered.
     pub async fn flush(&self) {
-        let all = self
-            .shared
-            .options
-            .room_for(self.shared.options.bytes_in_flight);
+        let all = self.shared.options.room_for(self.shared.options.bytes_in_flight);
         // The room is never closed: an error cannot come, and would mean that nothing is left to wait for.
         let _all = self.shared.room.acquire_many(all).await;
     }
@@ -249,8 +215,7 @@ impl Publisher {
 /// The bytes of a message, if any broker would take as many.
 fn encode(message: &Message) -> Result<Bytes, ClientError> {
     if message.payload.len() > PAYLOAD_BYTES_MAX {
-        let error =
-            ClientError::too_large("message.payload", message.payload.len(), PAYLOAD_BYTES_MAX);
+        let error = ClientError::too_large("message.payload", message.payload.len(), PAYLOAD_BYTES_MAX);
         return Err(error);
     }
     let bytes = message.encoded_len();

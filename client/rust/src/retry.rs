@@ -51,10 +51,7 @@ impl Patience {
                 return Err(error);
             }
             let wait = backoff.next(error.retry_after);
-            if self
-                .until
-                .is_some_and(|until| Instant::now() + wait >= until)
-            {
+            if self.until.is_some_and(|until| Instant::now() + wait >= until) {
                 return Err(error);
             }
             tracing::debug!(%error, wait_ms = wait.as_millis(), "call failed, will be repeated");
@@ -84,10 +81,7 @@ mod tests {
 
     fn patience(until: Option<Instant>) -> Patience {
         Patience {
-            backoff: BackoffBounds {
-                first: Duration::from_millis(1),
-                longest: Duration::from_millis(2),
-            },
+            backoff: BackoffBounds { first: Duration::from_millis(1), longest: Duration::from_millis(2) },
             attempt: Duration::from_secs(30),
             until,
             stop: CancellationToken::new(),
@@ -101,11 +95,7 @@ mod tests {
         let answer = patience(None)
             .call(async || {
                 calls.set(calls.get() + 1);
-                if calls.get() < 4 {
-                    Err(Status::unavailable("not yet"))
-                } else {
-                    Ok(Response::new("here"))
-                }
+                if calls.get() < 4 { Err(Status::unavailable("not yet")) } else { Ok(Response::new("here")) }
             })
             .await;
 
@@ -123,28 +113,18 @@ mod tests {
             })
             .await;
 
-        assert_eq!(
-            (answer.unwrap_err().code, calls.get()),
-            (tonic::Code::InvalidArgument, 1)
-        );
+        assert_eq!((answer.unwrap_err().code, calls.get()), (tonic::Code::InvalidArgument, 1));
     }
 
     #[tokio::test]
     async fn a_wait_past_the_deadline_is_not_begun() {
         let until = Instant::now() + Duration::from_secs(3600);
         let mut status = Status::resource_exhausted("full");
-        status.metadata_mut().insert(
-            "grpc-retry-pushback-ms",
-            Duration::from_secs(7200)
-                .as_millis()
-                .to_string()
-                .parse()
-                .unwrap(),
-        );
+        status
+            .metadata_mut()
+            .insert("grpc-retry-pushback-ms", Duration::from_secs(7200).as_millis().to_string().parse().unwrap());
 
-        let answer: Result<(), _> = patience(Some(until))
-            .call(async || Err(status.clone()))
-            .await;
+        let answer: Result<(), _> = patience(Some(until)).call(async || Err(status.clone())).await;
 
         assert_eq!(answer.unwrap_err().code, tonic::Code::ResourceExhausted);
     }

@@ -6,6 +6,7 @@ use crate::engine::want::{Loaded as Row, TaskPage};
 use crate::journal::entry::{PartitionKey, TaskHash};
 use crate::model::{ChannelNo, GroupNo, Offset, PolicyNo, Start};
 use crate::state::rows::{self, CursorRow, DeliveryRow, GroupRow, PolicyRow, RowError, SessionRow, TaskRow};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// The rows that are always in memory, as found at open.
@@ -182,18 +183,21 @@ impl Memory {
         }
         let Some(group) = self.groups.get_mut(&no) else { return };
         let Some(group_channel) = group.channels.get_mut(&channel) else { return };
+        let mut found: Vec<(Offset, TaskHash)> = Vec::new();
         for (hash, messages) in tasks {
-            let pending: std::collections::VecDeque<_> = messages
+            let pending: VecDeque<_> = messages
                 .iter()
                 .filter(|m| !group_channel.row.is_through(m.offset))
                 .map(|m| Pending { offset: m.offset, at: m.at })
                 .collect();
-            if pending.is_empty() {
-                continue;
-            }
-            let partition = group.partitions.entry((channel, hash)).or_default();
-            partition.pending = pending;
-            if partition.is_ready() && !partition.fetching {
+            let Some(first) = pending.front().map(|first| first.offset) else { continue };
+            group.partitions.entry((channel, hash)).or_default().pending = pending;
+            found.push((first, hash));
+        }
+        // Oldest first, as they would stand had the group been there all along.
+        found.sort_unstable();
+        for (_, hash) in found {
+            if group.partitions.get(&(channel, hash)).is_some_and(|p| p.is_ready() && !p.fetching) {
                 group.ready.push(&group_channel.tenant, channel, hash);
             }
         }

@@ -59,20 +59,18 @@ pub(super) async fn heartbeat(
 }
 
 /// A heartbeat's answer without notices, and what it was made of.
-pub(super) async fn heard(
-    broker: &Broker,
-    session: SessionRef,
-) -> Result<(wire::HeartbeatResponse, Joined), Refusal> {
+pub(super) async fn heard(broker: &Broker, session: SessionRef) -> Result<(wire::HeartbeatResponse, Joined), Refusal> {
     let said = session.held.is_some();
     let mut joined = broker.heartbeat(session).await?;
     let held = encode::held(said, std::mem::take(&mut joined.held));
-    Ok((
-        wire::HeartbeatResponse { session_expires_unix_ms: joined.expires.get(), held, notices: Vec::new() },
-        joined,
-    ))
+    Ok((wire::HeartbeatResponse { session_expires_unix_ms: joined.expires.get(), held, notices: Vec::new() }, joined))
 }
 
-pub(super) async fn begin(broker: &Broker, session: SessionRef, lease: LeaseRef) -> Result<wire::BeginResponse, Refusal> {
+pub(super) async fn begin(
+    broker: &Broker,
+    session: SessionRef,
+    lease: LeaseRef,
+) -> Result<wire::BeginResponse, Refusal> {
     let result = match broker.begin(session, lease).await {
         Ok(result) => {
             metrics::begun(&result);

@@ -34,12 +34,16 @@ impl ConsumeService for Consuming {
 
     async fn settle(&self, request: Request<wire::SettleRequest>) -> Result<Response<wire::SettleResponse>, Status> {
         let request = request.into_inner();
-        answered(async { calls::settle(&self.broker, decode::session(request.session)?, request.settlements).await }.await)
+        answered(
+            async { calls::settle(&self.broker, decode::session(request.session)?, request.settlements).await }.await,
+        )
     }
 
     async fn extend(&self, request: Request<wire::ExtendRequest>) -> Result<Response<wire::ExtendResponse>, Status> {
         let request = request.into_inner();
-        answered(async { calls::extend(&self.broker, decode::session(request.session)?, &request.extensions).await }.await)
+        answered(
+            async { calls::extend(&self.broker, decode::session(request.session)?, &request.extensions).await }.await,
+        )
     }
 
     async fn heartbeat(

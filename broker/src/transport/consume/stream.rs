@@ -129,7 +129,10 @@ impl Member {
     ) -> Result<(), Status> {
         let mut ended = std::pin::pin!(ending.reached());
         loop {
-            if self.calls.is_empty() && self.waiting.is_empty() && let Some(last) = self.last.take() {
+            if self.calls.is_empty()
+                && self.waiting.is_empty()
+                && let Some(last) = self.last.take()
+            {
                 return last;
             }
             let ends = self.last.is_some();

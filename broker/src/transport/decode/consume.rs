@@ -121,7 +121,8 @@ mod tests {
 
     #[test]
     fn a_settlement_says_how_the_lease_ends() {
-        let good = wire::Settlement { epoch: 3, offset: 4, outcome: wire::SettleOutcome::Done.into(), ..Default::default() };
+        let good =
+            wire::Settlement { epoch: 3, offset: 4, outcome: wire::SettleOutcome::Done.into(), ..Default::default() };
         let settles = settlements(vec![good.clone()]).unwrap();
         assert_eq!(settles, [Settle { lease: lease(3, 4), outcome: Outcome::Done, not_executed: false }]);
 

@@ -144,9 +144,7 @@ const fn settled_as(ended: EndedAs) -> Option<wire::SettleOutcome> {
 pub(crate) fn begin_result(lease: LeaseRef, result: BeginResult) -> wire::begin_response::Result {
     use wire::begin_response::Result;
     match result {
-        BeginResult::Ok { fencing_token } => {
-            Result::Granted(wire::BeginGranted { fencing_token: fencing_token.get() })
-        }
+        BeginResult::Ok { fencing_token } => Result::Granted(wire::BeginGranted { fencing_token: fencing_token.get() }),
         BeginResult::AlreadyFinal { state, artifact_ref, report } => {
             let (channel, offset) = report.unzip();
             Result::AlreadyFinal(wire::AlreadyFinal {

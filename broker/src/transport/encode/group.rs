@@ -100,8 +100,15 @@ mod tests {
     fn every_cause_has_its_name_whether_or_not_it_occurred() {
         let counts = GroupCounts { settled: [1, 2, 3, 4, 5, 6, 7], gone: [1, 2, 3, 4, 5], ..Default::default() };
         let settled = settled(&counts);
-        let expected =
-            [("done", 1), ("skipped_final", 2), ("filtered", 3), ("cancelled", 4), ("discarded", 5), ("sought", 6), ("resolved", 7)];
+        let expected = [
+            ("done", 1),
+            ("skipped_final", 2),
+            ("filtered", 3),
+            ("cancelled", 4),
+            ("discarded", 5),
+            ("sought", 6),
+            ("resolved", 7),
+        ];
         for (cause, count) in expected {
             assert_eq!(settled[cause], count);
         }

@@ -7,7 +7,9 @@ mod group;
 mod publish;
 
 pub(super) use channel::{channel, policy};
-pub(super) use consume::{begin_result, complete_result, delivery, extend_results, held, notice, settle_results, waiting};
+pub(super) use consume::{
+    begin_result, complete_result, delivery, extend_results, held, notice, settle_results, waiting,
+};
 pub(super) use execution::{execution, explanation};
 pub(super) use group::{audit, group, member, parked};
 pub(super) use publish::published;

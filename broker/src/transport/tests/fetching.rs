@@ -65,7 +65,8 @@ async fn a_stale_settle_is_answered_in_its_place_and_a_malformed_one_by_its_fiel
 
     let never = v1::Settlement { epoch: delivery.epoch + 100, ..settlement(delivery, v1::SettleOutcome::Done) };
     let settlements = vec![never, settlement(delivery, v1::SettleOutcome::Done)];
-    let results = client.settle(v1::SettleRequest { session: me.clone(), settlements }).await.unwrap().into_inner().results;
+    let results =
+        client.settle(v1::SettleRequest { session: me.clone(), settlements }).await.unwrap().into_inner().results;
     assert!(matches!(results[0].result, Some(settle_result::Result::LeaseLost(_))));
     assert!(matches!(results[1].result, Some(settle_result::Result::Ok(_))));
 
@@ -186,8 +187,7 @@ async fn s21_draining_ends_waiting_fetches_refuses_begins_and_takes_results() {
         ..task_request("t1", "m1r", "x1")
     };
     rig.publish("task_events", vec![result]).await;
-    let settlements =
-        vec![settlement(first, v1::SettleOutcome::Done), settlement(second, v1::SettleOutcome::Release)];
+    let settlements = vec![settlement(first, v1::SettleOutcome::Done), settlement(second, v1::SettleOutcome::Release)];
     let results = client.settle(v1::SettleRequest { session: me, settlements }).await.unwrap().into_inner().results;
     for result in results {
         assert!(matches!(result.result, Some(settle_result::Result::Ok(_))), "{result:?}");

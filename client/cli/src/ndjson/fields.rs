@@ -30,18 +30,13 @@ impl LineFields {
         }
         self.seen.push(name.to_owned());
         if raw.get() == "null" && name != "payload" {
-            return if is_known(name) {
-                Ok(())
-            } else {
-                Err(unknown(name))
-            };
+            return if is_known(name) { Ok(()) } else { Err(unknown(name)) };
         }
         if name == "recipient" {
             self.message.recipient = Some(value::recipient(raw)?);
             return Ok(());
         }
-        self.set_plain(name, raw)
-            .map_err(|reason| FieldFault::new(name, reason))
+        self.set_plain(name, raw).map_err(|reason| FieldFault::new(name, reason))
     }
 
     fn set_plain(&mut self, name: &str, raw: &RawValue) -> Result<(), String> {
@@ -99,9 +94,7 @@ fn unknown(name: &str) -> FieldFault {
 
 fn base64(raw: &RawValue) -> Result<Vec<u8>, String> {
     let text = value::text(raw)?;
-    STANDARD
-        .decode(text)
-        .map_err(|error| format!("must be base64 with padding ({error})"))
+    STANDARD.decode(text).map_err(|error| format!("must be base64 with padding ({error})"))
 }
 
 /// Where the text field of that name lies in a message; `None` for every other name.

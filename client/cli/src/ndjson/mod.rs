@@ -38,10 +38,7 @@ pub(crate) struct FieldFault {
 impl FieldFault {
     /// A fault of one field.
     pub(crate) fn new(field: impl Into<String>, reason: impl Into<String>) -> Self {
-        Self {
-            field: field.into(),
-            reason: reason.into(),
-        }
+        Self { field: field.into(), reason: reason.into() }
     }
 
     /// A fault of a whole line.
@@ -58,10 +55,7 @@ impl Rules {
     pub(crate) fn read(&self, line: &[u8]) -> Result<(ChannelKey, Message), FieldFault> {
         let text = std::str::from_utf8(line).map_err(|_| FieldFault::of_line("is not UTF-8"))?;
         let object: Object<'_> = serde_json::from_str(text).map_err(|error| {
-            FieldFault::of_line(format!(
-                "is not a JSON object (column {}: {error})",
-                error.column()
-            ))
+            FieldFault::of_line(format!("is not a JSON object (column {}: {error})", error.column()))
         })?;
         let mut line = fields::LineFields::default();
         for (name, raw) in &object.0 {
@@ -80,18 +74,13 @@ impl Rules {
         if let Some(channel) = &self.channel {
             return Ok(channel.clone());
         }
-        let text = line
-            .channel
-            .as_deref()
-            .ok_or_else(|| FieldFault::new("channel", "is required without --channel"))?;
-        let channel: ChannelKey = text
-            .parse()
-            .map_err(|fault| FieldFault::new("channel", format!("{fault}")))?;
+        let text =
+            line.channel.as_deref().ok_or_else(|| FieldFault::new("channel", "is required without --channel"))?;
+        let channel: ChannelKey = text.parse().map_err(|fault| FieldFault::new("channel", format!("{fault}")))?;
         match &line.tenant {
-            Some(tenant) if *tenant != channel.tenant => Err(FieldFault::new(
-                "tenant",
-                format!("is not that of channel `{channel}`"),
-            )),
+            Some(tenant) if *tenant != channel.tenant => {
+                Err(FieldFault::new("tenant", format!("is not that of channel `{channel}`")))
+            }
             _ => Ok(channel),
         }
     }
@@ -111,10 +100,7 @@ fn check_required(message: &Message) -> Result<(), FieldFault> {
         }
     }
     if message.final_state != 0 && message.execution_id.is_empty() {
-        return Err(FieldFault::new(
-            "execution_id",
-            "is required beside final_state",
-        ));
+        return Err(FieldFault::new("execution_id", "is required beside final_state"));
     }
     Ok(())
 }

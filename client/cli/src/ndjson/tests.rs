@@ -17,9 +17,7 @@ fn fault(line: &str) -> FieldFault {
 
 /// A line that is well, with `more` behind it.
 fn with(more: &str) -> String {
-    format!(
-        r#"{{"channel":"a:b","agent_id":"b","task_id":"t","message_id":"m","type":"event"{more}}}"#
-    )
+    format!(r#"{{"channel":"a:b","agent_id":"b","task_id":"t","message_id":"m","type":"event"{more}}}"#)
 }
 
 #[test]
@@ -30,10 +28,7 @@ fn a_line_becomes_a_message() {
     assert_eq!(message.r#type, "event");
     assert_eq!(message.created_at_unix_ms, 1_716_120_001_700);
     assert_eq!(message.content_type, "application/json");
-    assert_eq!(
-        message.payload,
-        r#"{"content":"Hi!  Paris, \"please\".","b":1.0,"a":18446744073709551616}"#.as_bytes()
-    );
+    assert_eq!(message.payload, r#"{"content":"Hi!  Paris, \"please\".","b":1.0,"a":18446744073709551616}"#.as_bytes());
 }
 
 #[test]
@@ -47,15 +42,9 @@ fn states_and_effects_go_by_name_with_or_without_prefix() {
         assert_eq!(read(&line).unwrap().1.effect(), Effect::Unsafe);
     }
     let wrong = fault(&with(r#","effect":"DANGEROUS""#));
-    assert_eq!(
-        wrong,
-        FieldFault::new("effect", "must be one of NONE, IDEMPOTENT, UNSAFE")
-    );
+    assert_eq!(wrong, FieldFault::new("effect", "must be one of NONE, IDEMPOTENT, UNSAFE"));
     assert_eq!(fault(&with(r#","final_state":1"#)).field, "final_state");
-    assert_eq!(
-        fault(&with(r#","final_state":"failed""#)).field,
-        "final_state"
-    );
+    assert_eq!(fault(&with(r#","final_state":"failed""#)).field, "final_state");
 }
 
 #[test]
@@ -75,43 +64,24 @@ fn all_kinds_of_fields_are_taken() {
 
 #[test]
 fn a_field_nobody_knows_is_refused_by_name() {
-    assert_eq!(
-        fault(&with(r#","task":"t""#)),
-        FieldFault::new("task", "is not known")
-    );
-    assert_eq!(
-        fault(&with(r#","x_mine":null"#)),
-        FieldFault::new("x_mine", "is not known")
-    );
+    assert_eq!(fault(&with(r#","task":"t""#)), FieldFault::new("task", "is not known"));
+    assert_eq!(fault(&with(r#","x_mine":null"#)), FieldFault::new("x_mine", "is not known"));
     let line = with(r#","recipient":{"mode":"DIRECT","who":"x"}"#);
-    assert_eq!(
-        fault(&line),
-        FieldFault::new("recipient.who", "is not known")
-    );
+    assert_eq!(fault(&line), FieldFault::new("recipient.who", "is not known"));
 }
 
 #[test]
 fn a_field_that_stands_twice_is_refused() {
-    assert_eq!(
-        fault(&with(r#","task_id":"other""#)),
-        FieldFault::new("task_id", "stands twice")
-    );
+    assert_eq!(fault(&with(r#","task_id":"other""#)), FieldFault::new("task_id", "stands twice"));
 }
 
 #[test]
 fn what_a_message_needs_is_asked_for() {
     for field in ["message_id", "task_id", "agent_id", "type"] {
         let line = with("").replace(&format!("\"{field}\""), "\"intent\"");
-        assert_eq!(
-            fault(&line),
-            FieldFault::new(field, "is required"),
-            "{line}"
-        );
+        assert_eq!(fault(&line), FieldFault::new(field, "is required"), "{line}");
     }
-    assert_eq!(
-        fault(&with(r#","final_state":"FAILED""#)).field,
-        "execution_id"
-    );
+    assert_eq!(fault(&with(r#","final_state":"FAILED""#)).field, "execution_id");
 }
 
 #[test]
@@ -128,14 +98,8 @@ fn a_body_that_is_no_json_comes_as_base64() {
     let (_, message) = read(&with(r#","payload_base64":"AAH/""#)).unwrap();
     assert_eq!(message.payload, vec![0, 1, 255]);
     assert_eq!(message.content_type, "");
-    assert_eq!(
-        fault(&with(r#","payload_base64":"AAH""#)).field,
-        "payload_base64"
-    );
-    assert_eq!(
-        fault(&with(r#","payload_base64":"","payload":1"#)).field,
-        "payload_base64"
-    );
+    assert_eq!(fault(&with(r#","payload_base64":"AAH""#)).field, "payload_base64");
+    assert_eq!(fault(&with(r#","payload_base64":"","payload":1"#)).field, "payload_base64");
 }
 
 #[test]
@@ -148,10 +112,7 @@ fn the_channel_is_named_and_strict() {
 
 #[test]
 fn a_channel_for_all_lines_outweighs_what_a_line_says() {
-    let rules = Rules {
-        channel: Some(ChannelKey::new("c", "d")),
-        fresh_ids: false,
-    };
+    let rules = Rules { channel: Some(ChannelKey::new("c", "d")), fresh_ids: false };
     let (channel, message) = rules.read(with(r#","tenant":"a""#).as_bytes()).unwrap();
     assert_eq!(channel, ChannelKey::new("c", "d"));
     assert_eq!(message.agent_id, "b");
@@ -159,10 +120,7 @@ fn a_channel_for_all_lines_outweighs_what_a_line_says() {
 
 #[test]
 fn fresh_ids_replace_those_of_the_lines() {
-    let rules = Rules {
-        channel: None,
-        fresh_ids: true,
-    };
+    let rules = Rules { channel: None, fresh_ids: true };
     let ids = [1, 2].map(|_| rules.read(with("").as_bytes()).unwrap().1.message_id);
     assert_ne!(ids[0], ids[1]);
     assert!(ids.iter().all(|id| id.len() == 32));
@@ -173,10 +131,7 @@ fn a_line_that_is_no_object_is_refused_as_a_whole() {
     for line in ["", "[]", "7", "{", "{}{}", "\"x\"", "{\"a\":}"] {
         assert_eq!(fault(line).field, "", "{line}");
     }
-    assert_eq!(
-        Rules::default().read(b"\"\xff\"").unwrap_err().reason,
-        "is not UTF-8"
-    );
+    assert_eq!(Rules::default().read(b"\"\xff\"").unwrap_err().reason, "is not UTF-8");
 }
 
 #[test]

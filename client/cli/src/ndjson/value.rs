@@ -41,31 +41,18 @@ pub(super) fn truth(raw: &RawValue) -> Read<bool> {
 
 /// A final state by its name, with or without prefix.
 pub(super) fn final_state(raw: &RawValue) -> Read<i32> {
-    let names = [
-        FinalState::Completed,
-        FinalState::Failed,
-        FinalState::Canceled,
-        FinalState::Rejected,
-        FinalState::Unknown,
-    ];
-    one_of(
-        raw,
-        &names.map(|state| (i32::from(state), state.as_str_name())),
-        enums::final_state,
-    )
+    let names =
+        [FinalState::Completed, FinalState::Failed, FinalState::Canceled, FinalState::Rejected, FinalState::Unknown];
+    one_of(raw, &names.map(|state| (i32::from(state), state.as_str_name())), enums::final_state)
 }
 
 /// An effect by its name, with or without prefix.
 pub(super) fn effect(raw: &RawValue) -> Read<i32> {
     let names = [Effect::None, Effect::Idempotent, Effect::Unsafe];
-    one_of(
-        raw,
-        &names.map(|effect| (i32::from(effect), effect.as_str_name())),
-        |number| match enums::effect(number) {
-            Tree::Text(name) => Tree::from(name.trim_start_matches("EFFECT_")),
-            other => other,
-        },
-    )
+    one_of(raw, &names.map(|effect| (i32::from(effect), effect.as_str_name())), |number| match enums::effect(number) {
+        Tree::Text(name) => Tree::from(name.trim_start_matches("EFFECT_")),
+        other => other,
+    })
 }
 
 /// Whom a message is for: `{"mode": "DIRECT", "agent_ids": ["desk"]}`.
@@ -85,16 +72,8 @@ pub(super) fn recipient(raw: &RawValue) -> Result<Recipient, FieldFault> {
 }
 
 fn recipient_mode(raw: &RawValue) -> Read<i32> {
-    let names = [
-        RecipientMode::Direct,
-        RecipientMode::Broadcast,
-        RecipientMode::Subscribe,
-    ];
-    one_of(
-        raw,
-        &names.map(|mode| (i32::from(mode), mode.as_str_name())),
-        enums::recipient_mode,
-    )
+    let names = [RecipientMode::Direct, RecipientMode::Broadcast, RecipientMode::Subscribe];
+    one_of(raw, &names.map(|mode| (i32::from(mode), mode.as_str_name())), enums::recipient_mode)
 }
 
 fn one_of(raw: &RawValue, known: &[(i32, &str)], short: impl Fn(i32) -> Tree) -> Read<i32> {
@@ -103,16 +82,11 @@ fn one_of(raw: &RawValue, known: &[(i32, &str)], short: impl Fn(i32) -> Tree) ->
         _ => String::new(),
     };
     let given = text(raw).ok();
-    let found = known.iter().find(|(number, full)| {
-        given
-            .as_deref()
-            .is_some_and(|given| given == *full || given == short_name(*number))
-    });
+    let found = known
+        .iter()
+        .find(|(number, full)| given.as_deref().is_some_and(|given| given == *full || given == short_name(*number)));
     found.map(|(number, _)| *number).ok_or_else(|| {
-        let names: Vec<_> = known
-            .iter()
-            .map(|(number, _)| short_name(*number))
-            .collect();
+        let names: Vec<_> = known.iter().map(|(number, _)| short_name(*number)).collect();
         format!("must be one of {}", names.join(", "))
     })
 }

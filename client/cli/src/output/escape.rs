@@ -70,10 +70,7 @@ mod tests {
 
     #[test]
     fn controls_are_spelled_out() {
-        assert_eq!(
-            controls("a\u{1b}[2J\nb\u{202e}c\u{85}"),
-            r"a\u{1b}[2J\nb\u{202e}c\u{85}"
-        );
+        assert_eq!(controls("a\u{1b}[2J\nb\u{202e}c\u{85}"), r"a\u{1b}[2J\nb\u{202e}c\u{85}");
         assert_eq!(controls("grüße: \"日本\" *"), "grüße: \"日本\" *");
     }
 
@@ -93,9 +90,6 @@ mod tests {
 
     #[test]
     fn json_stays_json() {
-        assert_eq!(
-            json_controls("\"\u{7f}\u{2028}\u{e0001}\""),
-            "\"\\u007f\\u2028\\udb40\\udc01\""
-        );
+        assert_eq!(json_controls("\"\u{7f}\u{2028}\u{e0001}\""), "\"\\u007f\\u2028\\udb40\\udc01\"");
     }
 }

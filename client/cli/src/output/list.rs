@@ -17,20 +17,9 @@ pub(crate) struct List<'a, W: Write = BufWriter<Stdout>> {
 
 impl<'a, W: Write> List<'a, W> {
     /// A list that goes by `name` in JSON and YAML, and has `columns` as a table.
-    pub(crate) fn new(
-        format: Format,
-        out: &'a mut W,
-        name: &'static str,
-        columns: &[Column],
-    ) -> Self {
+    pub(crate) fn new(format: Format, out: &'a mut W, name: &'static str, columns: &[Column]) -> Self {
         let table = Table::new(columns, format == Format::Wide);
-        Self {
-            format,
-            out,
-            name,
-            table,
-            written: false,
-        }
+        Self { format, out, name, table, written: false }
     }
 
     /// Writes the records of one page.
@@ -108,10 +97,7 @@ mod tests {
         let mut out = Vec::new();
         let mut list = List::new(format, &mut out, "groups", COLUMNS);
         for page in pages {
-            let records: Vec<_> = page
-                .iter()
-                .map(|name| Map::new().with("name", *name).done())
-                .collect();
+            let records: Vec<_> = page.iter().map(|name| Map::new().with("name", *name).done()).collect();
             list.page(&records).unwrap();
         }
         list.finish(&[("balanced", Tree::Bool(true))]).unwrap();
@@ -124,18 +110,12 @@ mod tests {
         let value: serde_json::Value = serde_json::from_str(&text).unwrap();
         assert_eq!(value["groups"][2]["name"], "c");
         assert_eq!(value["balanced"], true);
-        assert_eq!(
-            written(Format::Json, &[]),
-            "{\"groups\":[],\"balanced\":true}\n"
-        );
+        assert_eq!(written(Format::Json, &[]), "{\"groups\":[],\"balanced\":true}\n");
     }
 
     #[test]
     fn a_yaml_list_is_one_document_too() {
-        assert_eq!(
-            written(Format::Yaml, &[&["a"], &["b"]]),
-            "groups:\n- name: a\n- name: b\nbalanced: true\n"
-        );
+        assert_eq!(written(Format::Yaml, &[&["a"], &["b"]]), "groups:\n- name: a\n- name: b\nbalanced: true\n");
         assert_eq!(written(Format::Yaml, &[]), "groups: []\nbalanced: true\n");
     }
 

@@ -39,10 +39,7 @@ pub(crate) struct Output {
 impl Output {
     /// Writes to stdout in `format`.
     pub(crate) fn new(format: Format) -> Self {
-        Self {
-            format,
-            out: BufWriter::new(io::stdout()),
-        }
+        Self { format, out: BufWriter::new(io::stdout()) }
     }
 
     /// Shows one record.

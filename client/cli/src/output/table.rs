@@ -18,20 +18,12 @@ pub(crate) struct Column {
 impl Column {
     /// A column shown always.
     pub(crate) const fn new(title: &'static str, path: &'static str) -> Self {
-        Self {
-            title,
-            path,
-            wide: false,
-        }
+        Self { title, path, wide: false }
     }
 
     /// A column shown in the wide format only.
     pub(crate) const fn wide(title: &'static str, path: &'static str) -> Self {
-        Self {
-            title,
-            path,
-            wide: true,
-        }
+        Self { title, path, wide: true }
     }
 
     /// Where in a record its value lies.
@@ -52,29 +44,16 @@ pub(crate) struct Table {
 impl Table {
     /// The columns of `all` that the format shows.
     pub(crate) fn new(all: &[Column], wide: bool) -> Self {
-        let columns: Vec<_> = all
-            .iter()
-            .filter(|column| wide || !column.wide)
-            .copied()
-            .collect();
+        let columns: Vec<_> = all.iter().filter(|column| wide || !column.wide).copied().collect();
         let widths = columns.iter().map(|column| column.title.width()).collect();
-        Self {
-            columns,
-            widths,
-            headed: false,
-        }
+        Self { columns, widths, headed: false }
     }
 
     /// Writes the records of one page, and the titles before the first.
     pub(crate) fn rows(&mut self, out: &mut impl Write, records: &[Tree]) -> io::Result<()> {
         let rows: Vec<Vec<Cell>> = records
             .iter()
-            .map(|record| {
-                self.columns
-                    .iter()
-                    .map(|c| Cell::new(c.path, record.at(c.path)))
-                    .collect()
-            })
+            .map(|record| self.columns.iter().map(|c| Cell::new(c.path, record.at(c.path))).collect())
             .collect();
         for row in &rows {
             for (width, cell) in self.widths.iter_mut().zip(row) {
@@ -83,19 +62,12 @@ impl Table {
         }
         if !self.headed {
             self.headed = true;
-            let of_numbers = |place: usize| {
-                rows.first()
-                    .and_then(|row| row.get(place))
-                    .is_some_and(|cell| cell.right)
-            };
+            let of_numbers = |place: usize| rows.first().and_then(|row| row.get(place)).is_some_and(|cell| cell.right);
             let titles: Vec<_> = self
                 .columns
                 .iter()
                 .enumerate()
-                .map(|(place, column)| Cell {
-                    text: column.title.to_owned(),
-                    right: of_numbers(place),
-                })
+                .map(|(place, column)| Cell { text: column.title.to_owned(), right: of_numbers(place) })
                 .collect();
             self.line(out, &titles)?;
         }
@@ -125,11 +97,7 @@ impl Table {
 pub(crate) fn details(out: &mut impl Write, record: &Tree) -> io::Result<()> {
     let mut lines = Vec::new();
     flatten(String::new(), record, &mut lines);
-    let width = lines
-        .iter()
-        .map(|(name, _)| name.width())
-        .max()
-        .unwrap_or(0);
+    let width = lines.iter().map(|(name, _)| name.width()).max().unwrap_or(0);
     for (name, value) in lines {
         let padding = " ".repeat(width - name.width());
         writeln!(out, "{name}{padding}  {value}")?;
@@ -171,19 +139,13 @@ impl Cell {
         match value {
             Tree::Number(0) if path.ends_with("_unix_ms") => Self::left("-"),
             Tree::Number(at) if path.ends_with("_unix_ms") => Self::left(rfc3339(*at)),
-            Tree::Number(number) => Self {
-                text: number.to_string(),
-                right: true,
-            },
+            Tree::Number(number) => Self { text: number.to_string(), right: true },
             value => Self::left(words(value)),
         }
     }
 
     fn left(text: impl Into<String>) -> Self {
-        Self {
-            text: text.into(),
-            right: false,
-        }
+        Self { text: text.into(), right: false }
     }
 }
 
@@ -199,9 +161,7 @@ fn words(value: &Tree) -> String {
         Tree::List(items) => items.iter().map(words).collect::<Vec<_>>().join(","),
         Tree::Map(entries) if entries.is_empty() => "-".to_owned(),
         Tree::Map(entries) => {
-            let pair = |(name, value): &(Cow<'static, str>, Tree)| {
-                format!("{}={}", escape::cell(name), words(value))
-            };
+            let pair = |(name, value): &(Cow<'static, str>, Tree)| format!("{}={}", escape::cell(name), words(value));
             entries.iter().map(pair).collect::<Vec<_>>().join(",")
         }
     }
@@ -247,10 +207,7 @@ mod tests {
 
     #[test]
     fn a_name_with_controls_stays_in_its_cell() {
-        let table = shown(
-            &mut Table::new(COLUMNS, false),
-            &[record("a\u{1b}[31m\nb", 1)],
-        );
+        let table = shown(&mut Table::new(COLUMNS, false), &[record("a\u{1b}[31m\nb", 1)]);
         assert!(!table.contains('\u{1b}'));
         assert_eq!(table.lines().count(), 2);
         assert!(table.contains(r"a\u{1b}[31m\nb"));
@@ -258,10 +215,7 @@ mod tests {
 
     #[test]
     fn broad_characters_count_twice() {
-        let table = shown(
-            &mut Table::new(&COLUMNS[..2], false),
-            &[record("日本", 1), record("abcde", 2)],
-        );
+        let table = shown(&mut Table::new(&COLUMNS[..2], false), &[record("日本", 1), record("abcde", 2)]);
         assert_eq!(table, "GROUP  DEPTH\n日本       1\nabcde      2\n");
     }
 

@@ -50,11 +50,7 @@ impl Tree {
 
     /// `value`, or nothing if it is 0.
     pub(crate) fn unless_zero(value: u64) -> Self {
-        if value == 0 {
-            Self::Null
-        } else {
-            Self::Number(value)
-        }
+        if value == 0 { Self::Null } else { Self::Number(value) }
     }
 }
 
@@ -186,8 +182,7 @@ mod tests {
 
     #[test]
     fn names_keep_their_order_and_raw_json_its_form() {
-        let raw =
-            RawValue::from_string(r#"{"b":1.0,"a":18446744073709551616}"#.to_owned()).unwrap();
+        let raw = RawValue::from_string(r#"{"b":1.0,"a":18446744073709551616}"#.to_owned()).unwrap();
         let tree = Map::new()
             .with("z", "first")
             .with("a", 2_u64)
@@ -202,9 +197,7 @@ mod tests {
 
     #[test]
     fn a_path_leads_down_the_names() {
-        let tree = Map::new()
-            .with("group", Map::new().with("name", "g"))
-            .done();
+        let tree = Map::new().with("group", Map::new().with("name", "g")).done();
         assert_eq!(tree.at("group.name"), &Tree::from("g"));
         assert_eq!(tree.at("group.none"), &Tree::Null);
         assert_eq!(tree.at("group.name.deeper"), &Tree::Null);
@@ -212,9 +205,7 @@ mod tests {
 
     #[test]
     fn what_is_not_there_may_be_left_out() {
-        let tree = Map::new()
-            .with_some("a", Tree::unless_empty(""))
-            .with_some("b", Vec::<u64>::new());
+        let tree = Map::new().with_some("a", Tree::unless_empty("")).with_some("b", Vec::<u64>::new());
         assert_eq!(tree.done(), Map::new().done());
     }
 }

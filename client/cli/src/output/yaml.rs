@@ -31,12 +31,7 @@ pub(crate) fn item(out: &mut impl Write, value: &Tree, indent: usize) -> io::Res
 }
 
 /// Writes a name and its value.
-pub(crate) fn named(
-    out: &mut impl Write,
-    name: &str,
-    value: &Tree,
-    indent: usize,
-) -> io::Result<()> {
+pub(crate) fn named(out: &mut impl Write, name: &str, value: &Tree, indent: usize) -> io::Result<()> {
     write!(out, "{:indent$}{}:", "", text(name))?;
     match value {
         Tree::Map(entries) if !entries.is_empty() => {
@@ -53,9 +48,7 @@ pub(crate) fn named(
 
 fn block(out: &mut impl Write, value: &Tree, indent: usize) -> io::Result<()> {
     match value {
-        Tree::Map(entries) => entries
-            .iter()
-            .try_for_each(|(name, value)| named(out, name, value, indent)),
+        Tree::Map(entries) => entries.iter().try_for_each(|(name, value)| named(out, name, value, indent)),
         Tree::List(items) => items.iter().try_for_each(|value| item(out, value, indent)),
         value => writeln!(out, "{:indent$}{}", "", scalar(value)),
     }
@@ -70,28 +63,18 @@ fn scalar(value: &Tree) -> String {
         Tree::Text(value) => text(value),
         Tree::Raw(json) => escape::json_controls(json.get()),
         Tree::List(items) => {
-            format!(
-                "[{}]",
-                items.iter().map(scalar).collect::<Vec<_>>().join(", ")
-            )
+            format!("[{}]", items.iter().map(scalar).collect::<Vec<_>>().join(", "))
         }
         Tree::Map(entries) => {
-            let pair = |(name, value): &(Cow<'static, str>, Tree)| {
-                format!("{}: {}", text(name), scalar(value))
-            };
-            format!(
-                "{{{}}}",
-                entries.iter().map(pair).collect::<Vec<_>>().join(", ")
-            )
+            let pair = |(name, value): &(Cow<'static, str>, Tree)| format!("{}: {}", text(name), scalar(value));
+            format!("{{{}}}", entries.iter().map(pair).collect::<Vec<_>>().join(", "))
         }
     }
 }
 
 fn text(value: &str) -> String {
     let mut bytes = value.bytes();
-    let first = bytes
-        .next()
-        .is_some_and(|b| b.is_ascii_alphabetic() || b == b'_');
+    let first = bytes.next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_');
     let rest = bytes.all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b'/'));
     if first && rest && !is_reserved(value) {
         return value.to_owned();
@@ -103,9 +86,7 @@ fn text(value: &str) -> String {
 /// Words that some reader of YAML takes for a truth value or for nothing.
 fn is_reserved(word: &str) -> bool {
     let words = ["true", "false", "null", "yes", "no", "on", "off", "y", "n"];
-    words
-        .iter()
-        .any(|reserved| word.eq_ignore_ascii_case(reserved))
+    words.iter().any(|reserved| word.eq_ignore_ascii_case(reserved))
 }
 
 #[cfg(test)]
@@ -125,10 +106,7 @@ mod tests {
         let tree = Map::new()
             .with("z", "plain")
             .with("group", Map::new().with("scope", "*").with("depth", 3_u64))
-            .with(
-                "story",
-                vec![Map::new().with("at", 1_u64).with("text", "a: b")],
-            )
+            .with("story", vec![Map::new().with("at", 1_u64).with("text", "a: b")])
             .with("none", Tree::Null)
             .with("empty", Map::new())
             .with("list", vec!["x", "1"])
@@ -142,20 +120,7 @@ mod tests {
 
     #[test]
     fn a_text_is_never_taken_for_something_else() {
-        for word in [
-            "no",
-            "True",
-            "null",
-            "",
-            "1e3",
-            "~",
-            "- a",
-            "a #b",
-            "2024-05-19",
-            "@x",
-            "a\nb",
-            "\u{85}",
-        ] {
+        for word in ["no", "True", "null", "", "1e3", "~", "- a", "a #b", "2024-05-19", "@x", "a\nb", "\u{85}"] {
             let line = text(word);
             assert!(line.starts_with('"') && line.ends_with('"'), "{line}");
             assert!(!line.contains(['\n', '\u{85}']));

@@ -43,11 +43,7 @@ pub(crate) struct Args {
 ///
 /// # Errors
 /// If the broker denies it, or if an account is not balanced.
-pub(crate) async fn run(
-    args: Args,
-    connection: &Connection,
-    output: &mut Output,
-) -> Result<(), Failure> {
+pub(crate) async fn run(args: Args, connection: &Connection, output: &mut Output) -> Result<(), Failure> {
     let mut request = AuditRequest {
         scope: args.scope.map(|scope| scope.0).unwrap_or_default(),
         policy: args.policy.unwrap_or_default(),
@@ -58,14 +54,8 @@ pub(crate) async fn run(
     let mut list = output.list("groups", COLUMNS);
     let mut unbalanced = 0_u64;
     loop {
-        let page = connection
-            .call(connection.admin().audit(request.clone()))
-            .await?;
-        unbalanced += page
-            .groups
-            .iter()
-            .map(|group| u64::from(!group.balanced))
-            .sum::<u64>();
+        let page = connection.call(connection.admin().audit(request.clone())).await?;
+        unbalanced += page.groups.iter().map(|group| u64::from(!group.balanced)).sum::<u64>();
         let records: Vec<_> = page.groups.into_iter().map(record).collect();
         list.page(&records)?;
         if page.next_page_token.is_empty() {
@@ -77,9 +67,7 @@ pub(crate) async fn run(
     match unbalanced {
         0 => Ok(()),
         1 => Err(Failure::error("the account of a group is not balanced")),
-        many => Err(Failure::error(format!(
-            "the accounts of {many} groups are not balanced"
-        ))),
+        many => Err(Failure::error(format!("the accounts of {many} groups are not balanced"))),
     }
 }
 
@@ -118,10 +106,7 @@ mod tests {
 
     #[test]
     fn every_column_shows_a_value_there_is() {
-        let record = record(GroupAudit {
-            group: Some(Default::default()),
-            ..Default::default()
-        });
+        let record = record(GroupAudit { group: Some(Default::default()), ..Default::default() });
         for column in COLUMNS {
             assert_ne!(record.at(column.path()), &Tree::Null, "{}", column.path());
         }

@@ -45,11 +45,7 @@ pub(crate) enum Verb {
 ///
 /// # Errors
 /// What the broker refused.
-pub(crate) async fn run(
-    verb: Verb,
-    connection: &Connection,
-    output: &mut Output,
-) -> Result<(), Failure> {
+pub(crate) async fn run(verb: Verb, connection: &Connection, output: &mut Output) -> Result<(), Failure> {
     match verb {
         Verb::Ls { policy, tenant } => {
             let request = ListChannelsRequest {
@@ -61,29 +57,17 @@ pub(crate) async fn run(
             ls(request, connection, output).await
         }
         Verb::Get { policy, channel } => {
-            let request = GetChannelRequest {
-                policy,
-                tenant: channel.tenant,
-                agent_id: channel.agent_id,
-            };
-            let answer = connection
-                .call(connection.channels().get_channel(request))
-                .await?;
+            let request = GetChannelRequest { policy, tenant: channel.tenant, agent_id: channel.agent_id };
+            let answer = connection.call(connection.channels().get_channel(request)).await?;
             Ok(output.one(&record(answer.channel.unwrap_or_default()))?)
         }
     }
 }
 
-async fn ls(
-    mut request: ListChannelsRequest,
-    connection: &Connection,
-    output: &mut Output,
-) -> Result<(), Failure> {
+async fn ls(mut request: ListChannelsRequest, connection: &Connection, output: &mut Output) -> Result<(), Failure> {
     let mut list = output.list("channels", COLUMNS);
     loop {
-        let page = connection
-            .call(connection.channels().list_channels(request.clone()))
-            .await?;
+        let page = connection.call(connection.channels().list_channels(request.clone())).await?;
         let records: Vec<_> = page.channels.into_iter().map(record).collect();
         list.page(&records)?;
         if page.next_page_token.is_empty() {

@@ -7,8 +7,8 @@ use crate::verbs::PAGE_SIZE;
 use crate::verbs::execution_view::{record, story};
 use clap::builder::NonEmptyStringValueParser;
 use weir_proto::v1::{
-    Execution, ExecutionState, ExplainExecutionRequest, GetExecutionRequest, ListExecutionsRequest,
-    Resolution, ResolveExecutionRequest,
+    Execution, ExecutionState, ExplainExecutionRequest, GetExecutionRequest, ListExecutionsRequest, Resolution,
+    ResolveExecutionRequest,
 };
 
 /// The operator's name where nobody says one.
@@ -153,11 +153,7 @@ impl From<ResolutionArg> for Resolution {
 ///
 /// # Errors
 /// What the broker refused.
-pub(crate) async fn run(
-    verb: Verb,
-    connection: &Connection,
-    output: &mut Output,
-) -> Result<(), Failure> {
+pub(crate) async fn run(verb: Verb, connection: &Connection, output: &mut Output) -> Result<(), Failure> {
     match verb {
         Verb::Get(name) => Ok(output.one(&record(get(&name, connection).await?))?),
         Verb::Ls(args) => ls(args, connection, output).await,
@@ -167,13 +163,8 @@ pub(crate) async fn run(
 }
 
 async fn get(name: &NameArgs, connection: &Connection) -> Result<Execution, Failure> {
-    let request = GetExecutionRequest {
-        tenant: name.tenant.clone(),
-        execution_id: name.execution_id.clone(),
-    };
-    let answer = connection
-        .call(connection.executions().get_execution(request))
-        .await?;
+    let request = GetExecutionRequest { tenant: name.tenant.clone(), execution_id: name.execution_id.clone() };
+    let answer = connection.call(connection.executions().get_execution(request)).await?;
     Ok(answer.execution.unwrap_or_default())
 }
 
@@ -189,9 +180,7 @@ async fn ls(args: LsArgs, connection: &Connection, output: &mut Output) -> Resul
     };
     let mut list = output.list("executions", COLUMNS);
     loop {
-        let page = connection
-            .call(connection.executions().list_executions(request.clone()))
-            .await?;
+        let page = connection.call(connection.executions().list_executions(request.clone())).await?;
         let records: Vec<_> = page.executions.into_iter().map(record).collect();
         list.page(&records)?;
         if page.next_page_token.is_empty() {
@@ -201,34 +190,18 @@ async fn ls(args: LsArgs, connection: &Connection, output: &mut Output) -> Resul
     }
 }
 
-async fn explain(
-    name: NameArgs,
-    connection: &Connection,
-    output: &mut Output,
-) -> Result<(), Failure> {
-    let request = ExplainExecutionRequest {
-        tenant: name.tenant,
-        execution_id: name.execution_id,
-    };
-    let answer = connection
-        .call(connection.executions().explain_execution(request))
-        .await?;
+async fn explain(name: NameArgs, connection: &Connection, output: &mut Output) -> Result<(), Failure> {
+    let request = ExplainExecutionRequest { tenant: name.tenant, execution_id: name.execution_id };
+    let answer = connection.call(connection.executions().explain_execution(request)).await?;
     Ok(output.one(&story(answer))?)
 }
 
 /// A dry run shows the execution as it is and what would be decided; it changes nothing and asks the broker for nothing
 /// that could.
-async fn resolve(
-    args: ResolveArgs,
-    connection: &Connection,
-    output: &mut Output,
-) -> Result<(), Failure> {
+async fn resolve(args: ResolveArgs, connection: &Connection, output: &mut Output) -> Result<(), Failure> {
     let resolution = Resolution::from(args.state);
     let decision = Map::new()
-        .with(
-            "resolution",
-            resolution.as_str_name().trim_start_matches("RESOLUTION_"),
-        )
+        .with("resolution", resolution.as_str_name().trim_start_matches("RESOLUTION_"))
         .with("evidence", args.evidence.as_str())
         .with("by", args.by.as_str());
     if !args.yes {
@@ -244,22 +217,12 @@ async fn resolve(
         by: args.by,
         artifact_ref: args.artifact_ref.unwrap_or_default(),
     };
-    let answer = connection
-        .call(connection.executions().resolve_execution(request))
-        .await?;
-    Ok(output.one(&decided(
-        false,
-        decision,
-        answer.execution.unwrap_or_default(),
-    ))?)
+    let answer = connection.call(connection.executions().resolve_execution(request)).await?;
+    Ok(output.one(&decided(false, decision, answer.execution.unwrap_or_default()))?)
 }
 
 fn decided(dry_run: bool, decision: Map, execution: Execution) -> Tree {
-    Map::new()
-        .with("dry_run", dry_run)
-        .with("decision", decision)
-        .with("execution", record(execution))
-        .done()
+    Map::new().with("dry_run", dry_run).with("decision", decision).with("execution", record(execution)).done()
 }
 
 #[cfg(test)]
@@ -272,28 +235,9 @@ mod tests {
     #[test]
     fn states_go_by_the_names_that_are_shown() {
         for state in ["UNKNOWN", "unknown", "Completed"] {
-            Cli::try_parse_from([
-                "weirctl",
-                "execution",
-                "ls",
-                "--tenant",
-                "t",
-                "--state",
-                state,
-            ])
-            .unwrap();
+            Cli::try_parse_from(["weirctl", "execution", "ls", "--tenant", "t", "--state", state]).unwrap();
         }
-        let words = [
-            "weirctl",
-            "execution",
-            "resolve",
-            "x",
-            "--tenant",
-            "t",
-            "--evidence",
-            "e",
-            "--state",
-        ];
+        let words = ["weirctl", "execution", "resolve", "x", "--tenant", "t", "--evidence", "e", "--state"];
         let with = |state| Cli::try_parse_from(words.into_iter().chain([state]));
         assert!(with("NOT_EXECUTED").is_ok());
         assert!(with("UNKNOWN").is_err());
@@ -301,16 +245,7 @@ mod tests {
 
     #[test]
     fn a_decision_needs_evidence() {
-        let words = [
-            "weirctl",
-            "execution",
-            "resolve",
-            "x",
-            "--tenant",
-            "t",
-            "--state",
-            "FAILED",
-        ];
+        let words = ["weirctl", "execution", "resolve", "x", "--tenant", "t", "--state", "FAILED"];
         assert!(Cli::try_parse_from(words).is_err());
         assert!(Cli::try_parse_from(words.into_iter().chain(["--evidence", ""])).is_err());
     }

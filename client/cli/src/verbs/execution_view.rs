@@ -4,8 +4,7 @@ use crate::enums;
 use crate::output::{Map, Tree};
 use crate::verbs::reference;
 use weir_proto::v1::{
-    Execution, ExecutionBegin, ExecutionDelivery, ExecutionRemark, ExplainExecutionResponse,
-    StoryLine,
+    Execution, ExecutionBegin, ExecutionDelivery, ExecutionRemark, ExplainExecutionResponse, StoryLine,
 };
 
 /// The ledger's row.
@@ -32,22 +31,8 @@ pub(super) fn record(execution: Execution) -> Tree {
         .with("duplicates", execution.duplicates)
         .with("payload_mismatches", execution.payload_mismatches)
         .with("deliveries_total", execution.deliveries_total)
-        .with(
-            "deliveries",
-            execution
-                .deliveries
-                .into_iter()
-                .map(delivery)
-                .collect::<Vec<_>>(),
-        )
-        .with(
-            "remarks",
-            execution
-                .remarks
-                .into_iter()
-                .map(remark)
-                .collect::<Vec<_>>(),
-        )
+        .with("deliveries", execution.deliveries.into_iter().map(delivery).collect::<Vec<_>>())
+        .with("remarks", execution.remarks.into_iter().map(remark).collect::<Vec<_>>())
         .done()
 }
 
@@ -56,18 +41,13 @@ pub(super) fn story(explained: ExplainExecutionResponse) -> Tree {
     Map::new()
         .with("verdict", enums::verdict(explained.verdict))
         .with("summary", explained.summary)
-        .with(
-            "story",
-            explained.story.into_iter().map(line).collect::<Vec<_>>(),
-        )
+        .with("story", explained.story.into_iter().map(line).collect::<Vec<_>>())
         .with("execution", explained.execution.map(record))
         .done()
 }
 
 fn line(line: StoryLine) -> Map {
-    Map::new()
-        .with("at_unix_ms", line.at_unix_ms)
-        .with("text", line.text)
+    Map::new().with("at_unix_ms", line.at_unix_ms).with("text", line.text)
 }
 
 fn begin(begin: ExecutionBegin) -> Map {

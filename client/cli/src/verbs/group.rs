@@ -9,8 +9,8 @@ use crate::verbs::group_view::{GROUPS, MEMBERS, PARKED, member, parked_message, 
 use clap::builder::NonEmptyStringValueParser;
 use std::str::FromStr;
 use weir_proto::v1::{
-    CreateGroupRequest, GetGroupRequest, GroupRef, GroupSettings, GroupStart, ListGroupsRequest,
-    ListMembersRequest, ListParkedRequest, StartFrom,
+    CreateGroupRequest, GetGroupRequest, GroupRef, GroupSettings, GroupStart, ListGroupsRequest, ListMembersRequest,
+    ListParkedRequest, StartFrom,
 };
 
 /// The verbs of groups.
@@ -111,21 +111,13 @@ impl FromStr for StartArg {
 ///
 /// # Errors
 /// What the broker refused.
-pub(crate) async fn run(
-    verb: Verb,
-    connection: &Connection,
-    output: &mut Output,
-) -> Result<(), Failure> {
+pub(crate) async fn run(verb: Verb, connection: &Connection, output: &mut Output) -> Result<(), Failure> {
     match verb {
         Verb::Create(args) => create(args, connection, output).await,
         Verb::Ls(args) => ls(args, connection, output).await,
         Verb::Get(args) => {
-            let request = GetGroupRequest {
-                group: Some(args.group()),
-            };
-            let answer = connection
-                .call(connection.groups().get_group(request))
-                .await?;
+            let request = GetGroupRequest { group: Some(args.group()) };
+            let answer = connection.call(connection.groups().get_group(request)).await?;
             Ok(output.one(&record(answer.group.unwrap_or_default()))?)
         }
         Verb::Members(args) => members(args, connection, output).await,
@@ -135,39 +127,18 @@ pub(crate) async fn run(
 
 impl NameArgs {
     fn group(&self) -> GroupRef {
-        GroupRef {
-            scope: self.scope.0.clone(),
-            policy: self.policy.clone(),
-            name: self.name.clone(),
-        }
+        GroupRef { scope: self.scope.0.clone(), policy: self.policy.clone(), name: self.name.clone() }
     }
 }
 
-async fn create(
-    args: CreateArgs,
-    connection: &Connection,
-    output: &mut Output,
-) -> Result<(), Failure> {
-    let scope = args
-        .scope
-        .or_else(|| args.selector.as_ref().map(Selector::scope))
-        .unwrap_or_else(Scope::operator);
+async fn create(args: CreateArgs, connection: &Connection, output: &mut Output) -> Result<(), Failure> {
+    let scope = args.scope.or_else(|| args.selector.as_ref().map(Selector::scope)).unwrap_or_else(Scope::operator);
     let StartArg(from, offset) = args.start;
     let request = CreateGroupRequest {
-        group: Some(GroupRef {
-            scope: scope.0,
-            policy: args.policy,
-            name: args.name,
-        }),
+        group: Some(GroupRef { scope: scope.0, policy: args.policy, name: args.name }),
         settings: Some(GroupSettings {
-            selector: args
-                .selector
-                .map(|selector| selector.to_string())
-                .unwrap_or_default(),
-            start: Some(GroupStart {
-                from: from.into(),
-                offset,
-            }),
+            selector: args.selector.map(|selector| selector.to_string()).unwrap_or_default(),
+            start: Some(GroupStart { from: from.into(), offset }),
             executes: Some(args.executes),
             skip_if_final: args.skip_if_final,
             pressure: Some(args.pressure),
@@ -175,9 +146,7 @@ async fn create(
             window: args.window,
         }),
     };
-    let answer = connection
-        .call(connection.groups().create_group(request))
-        .await?;
+    let answer = connection.call(connection.groups().create_group(request)).await?;
     if !answer.created {
         eprintln!("it was there before, with the same settings");
     }
@@ -193,9 +162,7 @@ async fn ls(args: LsArgs, connection: &Connection, output: &mut Output) -> Resul
     };
     let mut list = output.list("groups", GROUPS);
     loop {
-        let page = connection
-            .call(connection.groups().list_groups(request.clone()))
-            .await?;
+        let page = connection.call(connection.groups().list_groups(request.clone())).await?;
         let records: Vec<_> = page.groups.into_iter().map(record).collect();
         list.page(&records)?;
         if page.next_page_token.is_empty() {
@@ -205,21 +172,11 @@ async fn ls(args: LsArgs, connection: &Connection, output: &mut Output) -> Resul
     }
 }
 
-async fn members(
-    args: NameArgs,
-    connection: &Connection,
-    output: &mut Output,
-) -> Result<(), Failure> {
-    let mut request = ListMembersRequest {
-        group: Some(args.group()),
-        page_size: PAGE_SIZE,
-        page_token: String::new(),
-    };
+async fn members(args: NameArgs, connection: &Connection, output: &mut Output) -> Result<(), Failure> {
+    let mut request = ListMembersRequest { group: Some(args.group()), page_size: PAGE_SIZE, page_token: String::new() };
     let mut list = output.list("members", MEMBERS);
     loop {
-        let page = connection
-            .call(connection.groups().list_members(request.clone()))
-            .await?;
+        let page = connection.call(connection.groups().list_members(request.clone())).await?;
         let records: Vec<_> = page.members.into_iter().map(member).collect();
         list.page(&records)?;
         if page.next_page_token.is_empty() {
@@ -229,21 +186,11 @@ async fn members(
     }
 }
 
-async fn parked(
-    args: NameArgs,
-    connection: &Connection,
-    output: &mut Output,
-) -> Result<(), Failure> {
-    let mut request = ListParkedRequest {
-        group: Some(args.group()),
-        page_size: PAGE_SIZE,
-        page_token: String::new(),
-    };
+async fn parked(args: NameArgs, connection: &Connection, output: &mut Output) -> Result<(), Failure> {
+    let mut request = ListParkedRequest { group: Some(args.group()), page_size: PAGE_SIZE, page_token: String::new() };
     let mut list = output.list("parked", PARKED);
     loop {
-        let page = connection
-            .call(connection.groups().list_parked(request.clone()))
-            .await?;
+        let page = connection.call(connection.groups().list_parked(request.clone())).await?;
         let records: Vec<_> = page.parked.into_iter().map(parked_message).collect();
         list.page(&records)?;
         if page.next_page_token.is_empty() {

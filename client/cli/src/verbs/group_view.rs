@@ -29,11 +29,8 @@ pub(super) const GROUPS: &[Column] = &[
 ];
 
 /// Columns of a list of members.
-pub(super) const MEMBERS: &[Column] = &[
-    Column::new("MEMBER", "name"),
-    Column::new("LEASES", "leases"),
-    Column::new("LAST HEARD", "last_heard_unix_ms"),
-];
+pub(super) const MEMBERS: &[Column] =
+    &[Column::new("MEMBER", "name"), Column::new("LEASES", "leases"), Column::new("LAST HEARD", "last_heard_unix_ms")];
 
 /// Columns of a list of messages set aside.
 pub(super) const PARKED: &[Column] = &[
@@ -73,12 +70,7 @@ fn settings(settings: GroupSettings) -> Map {
     let offset = (start.from == i32::from(StartFrom::Offset)).then_some(start.offset);
     Map::new()
         .with("selector", settings.selector)
-        .with(
-            "start",
-            Map::new()
-                .with("from", enums::start_from(start.from))
-                .with_some("offset", offset),
-        )
+        .with("start", Map::new().with("from", enums::start_from(start.from)).with_some("offset", offset))
         .with("executes", settings.executes.unwrap_or(true))
         .with("skip_if_final", settings.skip_if_final)
         .with("pressure", settings.pressure.unwrap_or(true))
@@ -114,11 +106,8 @@ mod tests {
 
     #[test]
     fn every_column_shows_a_value_there_is() {
-        let group = Group {
-            group: Some(GroupRef::default()),
-            settings: Some(GroupSettings::default()),
-            ..Group::default()
-        };
+        let group =
+            Group { group: Some(GroupRef::default()), settings: Some(GroupSettings::default()), ..Group::default() };
         let shown = [
             (GROUPS, record(group)),
             (MEMBERS, member(Member::default())),

@@ -35,33 +35,22 @@ pub(crate) enum Verb {
 ///
 /// # Errors
 /// What the broker refused.
-pub(crate) async fn run(
-    verb: Verb,
-    connection: &Connection,
-    output: &mut Output,
-) -> Result<(), Failure> {
+pub(crate) async fn run(verb: Verb, connection: &Connection, output: &mut Output) -> Result<(), Failure> {
     match verb {
         Verb::Ls => ls(connection, output).await,
         Verb::Get { name } => {
             let request = GetPolicyRequest { name };
-            let answer = connection
-                .call(connection.channels().get_policy(request))
-                .await?;
+            let answer = connection.call(connection.channels().get_policy(request)).await?;
             Ok(output.one(&record(answer.policy.unwrap_or_default()))?)
         }
     }
 }
 
 async fn ls(connection: &Connection, output: &mut Output) -> Result<(), Failure> {
-    let mut request = ListPoliciesRequest {
-        page_size: PAGE_SIZE,
-        page_token: String::new(),
-    };
+    let mut request = ListPoliciesRequest { page_size: PAGE_SIZE, page_token: String::new() };
     let mut list = output.list("policies", COLUMNS);
     loop {
-        let page = connection
-            .call(connection.channels().list_policies(request.clone()))
-            .await?;
+        let page = connection.call(connection.channels().list_policies(request.clone())).await?;
         let records: Vec<_> = page.policies.into_iter().map(record).collect();
         list.page(&records)?;
         if page.next_page_token.is_empty() {

@@ -11,9 +11,7 @@ use weir_proto::v1::{GetStatusRequest, GetStatusResponse};
 /// # Errors
 /// If it does not answer, or denies it.
 pub(crate) async fn run(connection: &Connection, output: &mut Output) -> Result<(), Failure> {
-    let status = connection
-        .call(connection.admin().get_status(GetStatusRequest {}))
-        .await?;
+    let status = connection.call(connection.admin().get_status(GetStatusRequest {})).await?;
     Ok(output.one(&record(status))?)
 }
 
@@ -47,10 +45,7 @@ mod tests {
 
     #[test]
     fn a_healthy_broker_has_no_failure() {
-        let record = record(GetStatusResponse {
-            state: 2,
-            ..GetStatusResponse::default()
-        });
+        let record = record(GetStatusResponse { state: 2, ..GetStatusResponse::default() });
         assert_eq!(record.at("state"), &Tree::from("SERVING"));
         assert_eq!(record.at("failure"), &Tree::Null);
     }

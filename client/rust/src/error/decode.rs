@@ -11,34 +11,24 @@ use weir_proto::v1::ErrorReason;
 /// Beside `RetryInfo`, where the broker says how long to wait; a negative number says never.
 const PUSHBACK: &str = "grpc-retry-pushback-ms";
 /// How tonic begins the text of both its errors about message sizes.
-const TONIC_SIZE_ERRORS: [&str; 2] = [
-    "Error, decoded message length too large",
-    "Error, encoded message length too large",
-];
+const TONIC_SIZE_ERRORS: [&str; 2] =
+    ["Error, decoded message length too large", "Error, encoded message length too large"];
 
 impl From<Status> for ClientError {
     fn from(status: Status) -> Self {
         let details = status.get_error_details();
-        let info = details
-            .error_info()
-            .filter(|info| info.domain == ERROR_DOMAIN);
+        let info = details.error_info().filter(|info| info.domain == ERROR_DOMAIN);
         let mut error = match info {
             Some(info) => from_broker(&status, info),
             None => from_the_way(&status),
         };
-        if let Some(violation) = details
-            .bad_request()
-            .and_then(|bad| bad.field_violations.first())
-        {
+        if let Some(violation) = details.bad_request().and_then(|bad| bad.field_violations.first()) {
             error.field.clone_from(&violation.field);
             if error.text.is_empty() {
                 error.text.clone_from(&violation.description);
             }
         }
-        error.retry_after = details
-            .retry_info()
-            .and_then(|retry| retry.retry_delay)
-            .filter(|delay| !delay.is_zero());
+        error.retry_after = details.retry_info().and_then(|retry| retry.retry_delay).filter(|delay| !delay.is_zero());
         match pushback(&status) {
             Some(Pushback::After(delay)) => error.retry_after = error.retry_after.or(Some(delay)),
             Some(Pushback::Never) => error.retryable = false,
@@ -60,11 +50,7 @@ fn from_broker(status: &Status, info: &ErrorInfo) -> ClientError {
         reason: reason.unwrap_or(ErrorReason::Unspecified),
         retryable: told("retryable").unwrap_or(retryable),
         may_have_applied: told("may_have_applied").unwrap_or(may_have_applied),
-        metadata: info
-            .metadata
-            .iter()
-            .map(|(name, value)| (name.clone(), value.clone()))
-            .collect(),
+        metadata: info.metadata.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
         ..ClientError::local(status.code(), status.message())
     }
 }
@@ -72,10 +58,7 @@ fn from_broker(status: &Status, info: &ErrorInfo) -> ClientError {
 /// No word of the broker: the connection, a proxy, or tonic itself on either side.
 fn from_the_way(status: &Status) -> ClientError {
     let mut error = ClientError::local(status.code(), words(status));
-    if TONIC_SIZE_ERRORS
-        .iter()
-        .any(|start| status.message().starts_with(start))
-    {
+    if TONIC_SIZE_ERRORS.iter().any(|start| status.message().starts_with(start)) {
         error.code = Code::InvalidArgument;
         error.reason = ErrorReason::TooLarge;
         // Which side measured cannot be seen: it may have been the answer that was too large.
@@ -96,9 +79,7 @@ fn from_the_way(status: &Status) -> ClientError {
 /// server says that its time was over, `UNKNOWN` how a stream cut short looks.
 fn judge_code(code: Code) -> (bool, bool) {
     match code {
-        Code::Unavailable | Code::Cancelled | Code::DeadlineExceeded | Code::Unknown => {
-            (true, true)
-        }
+        Code::Unavailable | Code::Cancelled | Code::DeadlineExceeded | Code::Unknown => (true, true),
         Code::ResourceExhausted => (true, false),
         Code::Internal => (false, true),
         _ => (false, false),
@@ -113,9 +94,7 @@ enum Pushback {
 fn pushback(status: &Status) -> Option<Pushback> {
     let text = status.metadata().get(PUSHBACK)?.to_str().ok()?;
     let millis: i64 = text.trim().parse().ok()?;
-    Some(u64::try_from(millis).map_or(Pushback::Never, |millis| {
-        Pushback::After(Duration::from_millis(millis))
-    }))
+    Some(u64::try_from(millis).map_or(Pushback::Never, |millis| Pushback::After(Duration::from_millis(millis))))
 }
 
 /// The status's own words and those of its innermost cause, which alone say what is wrong with a connection.
@@ -148,11 +127,7 @@ mod tests {
 
     fn status(code: Code, reason: ErrorReason, details: ErrorDetails) -> Status {
         let mut details = details;
-        details.set_error_info(
-            reason.name(),
-            ERROR_DOMAIN,
-            HashMap::from([("limit".into(), "9".into())]),
-        );
+        details.set_error_info(reason.name(), ERROR_DOMAIN, HashMap::from([("limit".into(), "9".into())]));
         Status::with_error_details(code, "no", details)
     }
 
@@ -177,11 +152,7 @@ mod tests {
         let mut details = ErrorDetails::with_retry_info(Some(Duration::from_millis(250)));
         details.add_bad_request_violation("messages[2].task_id", "is required");
 
-        let error = ClientError::from(status(
-            Code::ResourceExhausted,
-            ErrorReason::DepthExceeded,
-            details,
-        ));
+        let error = ClientError::from(status(Code::ResourceExhausted, ErrorReason::DepthExceeded, details));
 
         assert_eq!(error.retry_after, Some(Duration::from_millis(250)));
         assert_eq!(error.field, "messages[2].task_id");
@@ -190,23 +161,12 @@ mod tests {
 
     #[test]
     fn pushback_in_the_trailers_is_heeded() {
-        let mut wait = status(
-            Code::ResourceExhausted,
-            ErrorReason::RateLimited,
-            ErrorDetails::new(),
-        );
+        let mut wait = status(Code::ResourceExhausted, ErrorReason::RateLimited, ErrorDetails::new());
         wait.metadata_mut().insert(PUSHBACK, "40".parse().unwrap());
-        let mut never = status(
-            Code::ResourceExhausted,
-            ErrorReason::RateLimited,
-            ErrorDetails::new(),
-        );
+        let mut never = status(Code::ResourceExhausted, ErrorReason::RateLimited, ErrorDetails::new());
         never.metadata_mut().insert(PUSHBACK, "-1".parse().unwrap());
 
-        assert_eq!(
-            ClientError::from(wait).retry_after,
-            Some(Duration::from_millis(40))
-        );
+        assert_eq!(ClientError::from(wait).retry_after, Some(Duration::from_millis(40)));
         assert!(!ClientError::from(never).retryable);
     }
 
@@ -216,10 +176,7 @@ mod tests {
 
         let error = ClientError::from(Status::out_of_range(text));
 
-        assert_eq!(
-            (error.code, error.reason),
-            (Code::InvalidArgument, ErrorReason::TooLarge)
-        );
+        assert_eq!((error.code, error.reason), (Code::InvalidArgument, ErrorReason::TooLarge));
         assert!(!error.retryable);
     }
 
@@ -227,14 +184,9 @@ mod tests {
     fn a_call_that_never_reached_the_broker_was_not_applied() {
         let refused = std::io::Error::from(std::io::ErrorKind::ConnectionRefused);
         let never_connected = Status::from_error(Box::new(ConnectError(Box::new(refused))));
-        let broke_off = Status::from_error(Box::new(std::io::Error::from(
-            std::io::ErrorKind::ConnectionReset,
-        )));
+        let broke_off = Status::from_error(Box::new(std::io::Error::from(std::io::ErrorKind::ConnectionReset)));
 
-        let (never_connected, broke_off) = (
-            ClientError::from(never_connected),
-            ClientError::from(broke_off),
-        );
+        let (never_connected, broke_off) = (ClientError::from(never_connected), ClientError::from(broke_off));
 
         assert!(never_connected.retryable && !never_connected.may_have_applied);
         assert!(broke_off.retryable && broke_off.may_have_applied);

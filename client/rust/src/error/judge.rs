@@ -12,9 +12,7 @@ pub(super) fn code_of(reason: Reason) -> Code {
         Reason::PermissionDenied => Code::PermissionDenied,
         Reason::NotFound => Code::NotFound,
         Reason::AlreadyExists => Code::AlreadyExists,
-        Reason::DepthExceeded | Reason::RateLimited | Reason::StorageFull => {
-            Code::ResourceExhausted
-        }
+        Reason::DepthExceeded | Reason::RateLimited | Reason::StorageFull => Code::ResourceExhausted,
         Reason::LeaseLost | Reason::StaleSession => Code::Aborted,
         Reason::Fenced
         | Reason::ExecutionBegun
@@ -24,11 +22,9 @@ pub(super) fn code_of(reason: Reason) -> Code {
         | Reason::DeadlinePassed
         | Reason::ExecutionNotUnknown => Code::FailedPrecondition,
         Reason::OffsetTrimmed | Reason::OffsetBeyondEnd => Code::OutOfRange,
-        Reason::Starting
-        | Reason::Draining
-        | Reason::Closed
-        | Reason::JournalFailed
-        | Reason::Overloaded => Code::Unavailable,
+        Reason::Starting | Reason::Draining | Reason::Closed | Reason::JournalFailed | Reason::Overloaded => {
+            Code::Unavailable
+        }
         Reason::DataLoss => Code::DataLoss,
         Reason::Internal => Code::Internal,
     }
@@ -41,8 +37,5 @@ pub(super) fn is_retryable(reason: Reason) -> bool {
 
 /// Whether the write may have happened although the call failed.
 pub(super) fn may_have_applied(reason: Reason) -> bool {
-    matches!(
-        reason,
-        Reason::Closed | Reason::JournalFailed | Reason::Internal
-    )
+    matches!(reason, Reason::Closed | Reason::JournalFailed | Reason::Internal)
 }

@@ -10,8 +10,7 @@ use weir_proto::server::publish_service_server::PublishService;
 use weir_proto::server::{PublishRequest, PublishStreamRequest};
 use weir_proto::v1::publish_result::Outcome;
 use weir_proto::v1::{
-    Duplicate, Message, PublishLevel, PublishResponse, PublishResult, PublishStreamResponse,
-    Refusal, Stored,
+    Duplicate, Message, PublishLevel, PublishResponse, PublishResult, PublishStreamResponse, Refusal, Stored,
 };
 
 pub(super) struct Publishing(pub(super) Arc<Script>);
@@ -30,41 +29,25 @@ impl Publishing {
                 }),
                 None => {
                     stored.push(id.clone());
-                    Outcome::Stored(Stored {
-                        offset: stored.len() as u64 - 1,
-                        durable: true,
-                    })
+                    Outcome::Stored(Stored { offset: stored.len() as u64 - 1, durable: true })
                 }
             };
-            results.push(PublishResult {
-                outcome: Some(outcome),
-            });
+            results.push(PublishResult { outcome: Some(outcome) });
         }
-        PublishResponse {
-            results,
-            level: PublishLevel::Normal.into(),
-            ..Default::default()
-        }
+        PublishResponse { results, level: PublishLevel::Normal.into(), ..Default::default() }
     }
 }
 
 /// The status a refusal would come as.
 fn status(refusal: &Refusal) -> Status {
-    let mut details =
-        ErrorDetails::with_error_info(refusal.reason().name(), weir_proto::ERROR_DOMAIN, []);
+    let mut details = ErrorDetails::with_error_info(refusal.reason().name(), weir_proto::ERROR_DOMAIN, []);
     if !refusal.field.is_empty() {
         details.add_bad_request_violation(&refusal.field, &refusal.text);
     }
     if refusal.retry_after_ms > 0 {
-        details.set_retry_info(Some(std::time::Duration::from_millis(
-            refusal.retry_after_ms,
-        )));
+        details.set_retry_info(Some(std::time::Duration::from_millis(refusal.retry_after_ms)));
     }
-    let code = if refusal.retryable {
-        Code::ResourceExhausted
-    } else {
-        Code::InvalidArgument
-    };
+    let code = if refusal.retryable { Code::ResourceExhausted } else { Code::InvalidArgument };
     Status::with_error_details(code, &refusal.text, details)
 }
 
@@ -72,22 +55,11 @@ fn status(refusal: &Refusal) -> Status {
 impl PublishService for Publishing {
     type PublishStreamStream = Empty<Result<PublishStreamResponse, Status>>;
 
-    async fn publish(
-        &self,
-        request: Request<PublishRequest>,
-    ) -> Result<Response<PublishResponse>, Status> {
+    async fn publish(&self, request: Request<PublishRequest>) -> Result<Response<PublishResponse>, Status> {
         let messages = request.into_inner().messages;
-        let ids: Vec<_> = messages
-            .into_iter()
-            .map(|bytes| Message::decode(bytes).unwrap().message_id)
-            .collect();
+        let ids: Vec<_> = messages.into_iter().map(|bytes| Message::decode(bytes).unwrap().message_id).collect();
         self.0.write_down(Asked::Publish(ids.clone()));
-        self.0
-            .gate
-            .subscribe()
-            .wait_for(|closed| !closed)
-            .await
-            .unwrap();
+        self.0.gate.subscribe().wait_for(|closed| !closed).await.unwrap();
         let fate = self.0.fates.lock().pop_front();
         match fate {
             None => Ok(Response::new(self.store(&ids))),

@@ -16,12 +16,8 @@ use weir_proto::v1::{ChannelRef, ErrorReason, PublishResponse};
 
 /// Sends what the channel has until nothing is left.
 pub(super) async fn run(shared: Arc<Shared>, channel: ChannelRef) {
-    let mut lane = Delivery {
-        backoff: Backoff::new(shared.client.settings().backoff),
-        size: usize::MAX,
-        shared,
-        channel,
-    };
+    let mut lane =
+        Delivery { backoff: Backoff::new(shared.client.settings().backoff), size: usize::MAX, shared, channel };
     lane.linger().await;
     while let Some(batch) = lane.shared.lanes.take(&lane.channel, &lane.shared.options) {
         lane.deliver(batch).await;
@@ -82,22 +78,14 @@ impl Delivery {
         }
     }
 
-    async fn attempt(
-        &self,
-        open: &VecDeque<Item>,
-        count: usize,
-    ) -> Result<PublishResponse, ClientError> {
+    async fn attempt(&self, open: &VecDeque<Item>, count: usize) -> Result<PublishResponse, ClientError> {
         // The semaphore is never closed; without a permit the call is merely not counted.
         let _call = self.shared.calls.acquire().await;
         let request = PublishRequest {
             policy: self.channel.policy.clone(),
             tenant: self.channel.tenant.clone(),
             agent_id: self.channel.agent_id.clone(),
-            messages: open
-                .iter()
-                .take(count)
-                .map(|item| item.message.clone())
-                .collect(),
+            messages: open.iter().take(count).map(|item| item.message.clone()).collect(),
         };
         let limit = self.shared.client.settings().call_timeout;
         let mut service = self.shared.service.clone();
@@ -106,15 +94,9 @@ impl Delivery {
             Ok(Err(status)) => return Err(status.into()),
             Err(_) => return Err(ClientError::unanswered(limit)),
         };
-        let results = response
-            .results
-            .iter()
-            .filter(|result| result.outcome.is_some())
-            .count();
+        let results = response.results.iter().filter(|result| result.outcome.is_some()).count();
         if results != count || response.results.len() != count {
-            return Err(ClientError::nonsense(format!(
-                "{results} results for {count} messages"
-            )));
+            return Err(ClientError::nonsense(format!("{results} results for {count} messages")));
         }
         Ok(response)
     }
@@ -128,9 +110,7 @@ impl Delivery {
             Next::Split => self.size = count / 2,
             Next::Without(index) => {
                 if let Some(item) = open.remove(index) {
-                    let field = error
-                        .field
-                        .replacen(&format!("messages[{index}]"), "message", 1);
+                    let field = error.field.replacen(&format!("messages[{index}]"), "message", 1);
                     item.refuse(&ClientError { field, ..error });
                 }
             }
@@ -176,12 +156,7 @@ fn answer(items: impl Iterator<Item = Item>, response: PublishResponse) {
         let Some(outcome) = result.outcome else {
             continue;
         };
-        item.answer(Ok(Published {
-            outcome,
-            level,
-            depth: response.depth,
-            limit: response.limit,
-        }));
+        item.answer(Ok(Published { outcome, level, depth: response.depth, limit: response.limit }));
     }
 }
 

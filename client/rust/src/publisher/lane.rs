@@ -33,10 +33,7 @@ impl Item {
 
     /// Refuses the message. Whether it may be stored all the same depends on its own attempts alone.
     pub(super) fn refuse(self, error: &ClientError) {
-        let error = ClientError {
-            may_have_applied: self.may_have_applied,
-            ..error.clone()
-        };
+        let error = ClientError { may_have_applied: self.may_have_applied, ..error.clone() };
         self.answer(Err(error));
     }
 }
@@ -84,10 +81,7 @@ impl Lanes {
         if let Some((again, error)) = &lane.refusing
             && item.until <= *again
         {
-            return Err(ClientError {
-                may_have_applied: false,
-                ..error.clone()
-            });
+            return Err(ClientError { may_have_applied: false, ..error.clone() });
         }
         lane.bytes += item.message.len() + FRAMING_BYTES;
         lane.queue.push_back(item);
@@ -98,22 +92,14 @@ impl Lanes {
     }
 
     /// What fires when the channel has a full batch; `None` if it has one already.
-    pub(super) fn filling(
-        &self,
-        channel: &ChannelRef,
-        options: &PublisherOptions,
-    ) -> Option<Arc<Notify>> {
+    pub(super) fn filling(&self, channel: &ChannelRef, options: &PublisherOptions) -> Option<Arc<Notify>> {
         let lanes = self.0.lock();
         let lane = lanes.get(channel)?;
         (!lane.is_full(options)).then(|| Arc::clone(&lane.full))
     }
 
     /// The channel's next batch, never more than the bounds say, but at least one message. `None` ends the lane.
-    pub(super) fn take(
-        &self,
-        channel: &ChannelRef,
-        options: &PublisherOptions,
-    ) -> Option<VecDeque<Item>> {
+    pub(super) fn take(&self, channel: &ChannelRef, options: &PublisherOptions) -> Option<VecDeque<Item>> {
         let mut lanes = self.0.lock();
         let lane = lanes.get_mut(channel)?;
         let Some(first) = lane.pop() else {
@@ -135,12 +121,7 @@ impl Lanes {
     }
 
     /// The channel refuses until `again`: takes out what cannot wait so long, now and from messages to come.
-    pub(super) fn refuse_until(
-        &self,
-        channel: &ChannelRef,
-        again: Instant,
-        error: &ClientError,
-    ) -> Vec<Item> {
+    pub(super) fn refuse_until(&self, channel: &ChannelRef, again: Instant, error: &ClientError) -> Vec<Item> {
         let mut lanes = self.0.lock();
         let Some(lane) = lanes.get_mut(channel) else {
             return Vec::new();

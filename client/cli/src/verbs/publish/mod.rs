@@ -58,15 +58,8 @@ pub(crate) struct Args {
 ///
 /// # Errors
 /// If a line was rejected; they were told one by one.
-pub(crate) async fn run(
-    args: Args,
-    connection: &Connection,
-    output: &mut Output,
-) -> Result<(), Failure> {
-    let rules = Rules {
-        channel: args.channel,
-        fresh_ids: args.fresh_ids,
-    };
+pub(crate) async fn run(args: Args, connection: &Connection, output: &mut Output) -> Result<(), Failure> {
+    let rules = Rules { channel: args.channel, fresh_ids: args.fresh_ids };
     let lines = reader::start(&args.file, rules)?;
     let run = Run {
         sender: Sender::new(connection.clone(), args.policy),
@@ -93,11 +86,7 @@ struct Run {
 }
 
 impl Run {
-    async fn finish(
-        mut self,
-        mut lines: Receiver<io::Result<Vec<Item>>>,
-        output: &mut Output,
-    ) -> Result<(), Failure> {
+    async fn finish(mut self, mut lines: Receiver<io::Result<Vec<Item>>>, output: &mut Output) -> Result<(), Failure> {
         loop {
             self.send_what_is_ready();
             if !self.reading && self.in_flight.is_empty() {
@@ -123,8 +112,7 @@ impl Run {
                 return;
             };
             let sender = self.sender.clone();
-            self.in_flight
-                .spawn(async move { sender.send(batch).await });
+            self.in_flight.spawn(async move { sender.send(batch).await });
         }
     }
 
@@ -137,8 +125,7 @@ impl Run {
             Some(Err(error)) => {
                 self.reading = false;
                 self.tally.input_failed();
-                self.progress
-                    .say(&format!("the input cannot be read on: {error}"));
+                self.progress.say(&format!("the input cannot be read on: {error}"));
                 return;
             }
             Some(Ok(items)) => items,
@@ -188,15 +175,13 @@ impl Run {
             self.tell_unsent(&channel, &unsent, refused);
         }
         if std::mem::take(&mut self.reading) {
-            self.progress
-                .say("the rest of the input was not read; run it again: repeats are found");
+            self.progress.say("the rest of the input was not read; run it again: repeats are found");
         }
     }
 
     fn tell_unsent(&mut self, channel: &ChannelKey, lines: &[u64], refused: &Refused) {
         if !lines.is_empty() {
-            self.progress
-                .say(&self.tally.not_sent(channel, lines, refused));
+            self.progress.say(&self.tally.not_sent(channel, lines, refused));
         }
     }
 }

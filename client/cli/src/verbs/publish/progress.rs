@@ -24,11 +24,7 @@ impl Progress {
         let terminal = io::stderr().is_terminal();
         let mut ticks = interval_at(Instant::now() + EVERY, EVERY);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        Self {
-            bar: terminal.then(ProgressBar::new_spinner),
-            by_lines: asked && !terminal,
-            ticks,
-        }
+        Self { bar: terminal.then(ProgressBar::new_spinner), by_lines: asked && !terminal, ticks }
     }
 
     /// Waits until it is time to tell again.
@@ -38,10 +34,7 @@ impl Progress {
 
     /// Tells how far the run is.
     pub(super) fn show(&self, tally: &Tally) {
-        let words = format!(
-            "{} stored, {} duplicates, {} rejected",
-            tally.stored, tally.duplicates, tally.rejected
-        );
+        let words = format!("{} stored, {} duplicates, {} rejected", tally.stored, tally.duplicates, tally.rejected);
         if let Some(bar) = &self.bar {
             bar.set_message(words);
             bar.tick();

@@ -62,10 +62,7 @@ impl Queues {
         if channel.lines.is_empty() && !channel.is_out {
             self.ready.push_back(line.channel);
         }
-        channel.lines.push_back(Queued {
-            number: line.number,
-            message: line.message,
-        });
+        channel.lines.push_back(Queued { number: line.number, message: line.message });
     }
 
     /// The next batch to send, if there is one.
@@ -84,10 +81,7 @@ impl Queues {
         channel.is_out = true;
         self.messages -= lines.len();
         self.bytes -= bytes;
-        Some(Batch {
-            channel: key,
-            lines,
-        })
+        Some(Batch { channel: key, lines })
     }
 
     /// The channel's batch is back: its next one may go.
@@ -109,11 +103,7 @@ impl Queues {
             return Vec::new();
         };
         self.messages -= channel.lines.len();
-        self.bytes -= channel
-            .lines
-            .iter()
-            .map(|line| line.message.len())
-            .sum::<usize>();
+        self.bytes -= channel.lines.iter().map(|line| line.message.len()).sum::<usize>();
         channel.lines.into_iter().map(|line| line.number).collect()
     }
 
@@ -122,9 +112,7 @@ impl Queues {
         let mut keys: Vec<_> = self.channels.keys().cloned().collect();
         keys.sort();
         self.ready.clear();
-        keys.into_iter()
-            .map(|key| (key.clone(), self.drop_channel(&key)))
-            .collect()
+        keys.into_iter().map(|key| (key.clone(), self.drop_channel(&key))).collect()
     }
 }
 
@@ -134,11 +122,7 @@ mod tests {
     use super::*;
 
     fn line(number: u64, agent: &str, bytes: usize) -> Line {
-        Line {
-            number,
-            channel: ChannelKey::new("t", agent),
-            message: vec![0; bytes].into(),
-        }
+        Line { number, channel: ChannelKey::new("t", agent), message: vec![0; bytes].into() }
     }
 
     fn numbers(batch: &Batch) -> Vec<u64> {

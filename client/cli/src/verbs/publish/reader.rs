@@ -51,29 +51,23 @@ pub(super) enum Item {
 ///
 /// # Errors
 /// If the file cannot be opened.
-pub(super) fn start(
-    file: &Path,
-    rules: Rules,
-) -> Result<mpsc::Receiver<io::Result<Vec<Item>>>, Failure> {
+pub(super) fn start(file: &Path, rules: Rules) -> Result<mpsc::Receiver<io::Result<Vec<Item>>>, Failure> {
     let input: Box<dyn Read + Send> = if file == Path::new("-") {
         Box::new(io::stdin())
     } else {
-        let opened = File::open(file)
-            .map_err(|error| Failure::error(format!("{}: {error}", file.display())))?;
+        let opened = File::open(file).map_err(|error| Failure::error(format!("{}: {error}", file.display())))?;
         Box::new(opened)
     };
     let (chunks, taken) = mpsc::channel(CHUNKS_WAITING_MAX);
-    std::thread::Builder::new()
-        .name("reader".to_owned())
-        .spawn(move || {
-            let mut lines = Lines::new(input, rules);
-            while let Some(chunk) = lines.next_chunk().transpose() {
-                let last = chunk.is_err();
-                if chunks.blocking_send(chunk).is_err() || last {
-                    return;
-                }
+    std::thread::Builder::new().name("reader".to_owned()).spawn(move || {
+        let mut lines = Lines::new(input, rules);
+        while let Some(chunk) = lines.next_chunk().transpose() {
+            let last = chunk.is_err();
+            if chunks.blocking_send(chunk).is_err() || last {
+                return;
             }
-        })?;
+        }
+    })?;
     Ok(taken)
 }
 
@@ -87,12 +81,7 @@ struct Lines<R> {
 impl<R: Read> Lines<R> {
     fn new(input: R, rules: Rules) -> Self {
         let input = BufReader::with_capacity(BUFFER_BYTES, input);
-        Self {
-            input,
-            rules,
-            number: 0,
-            line: Vec::new(),
-        }
+        Self { input, rules, number: 0, line: Vec::new() }
     }
 
     /// The next lines, blank ones left out. Hands on what it has rather than wait for more.
@@ -126,11 +115,7 @@ impl<R: Read> Lines<R> {
             return Item::Bad { number, fault };
         }
         match self.rules.read(&self.line) {
-            Ok((channel, message)) => Item::Good(Line {
-                number,
-                channel,
-                message: message.encode_to_vec().into(),
-            }),
+            Ok((channel, message)) => Item::Good(Line { number, channel, message: message.encode_to_vec().into() }),
             Err(fault) => Item::Bad { number, fault },
         }
     }
@@ -139,9 +124,7 @@ impl<R: Read> Lines<R> {
     fn next_line(&mut self) -> io::Result<Option<bool>> {
         self.line.clear();
         let most = LINE_BYTES_MAX as u64 + 1;
-        let read = (&mut self.input)
-            .take(most)
-            .read_until(b'\n', &mut self.line)?;
+        let read = (&mut self.input).take(most).read_until(b'\n', &mut self.line)?;
         if read == 0 {
             return Ok(None);
         }
@@ -159,8 +142,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    const LINE: &str =
-        r#"{"channel":"a:b","agent_id":"b","task_id":"t","message_id":"m","type":"event"}"#;
+    const LINE: &str = r#"{"channel":"a:b","agent_id":"b","task_id":"t","message_id":"m","type":"event"}"#;
 
     fn numbers(text: &[u8]) -> Vec<(u64, bool)> {
         let mut lines = Lines::new(text, Rules::default());

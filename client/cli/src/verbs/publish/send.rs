@@ -103,27 +103,16 @@ impl Sender {
                 Err(refused) => {
                     let verdict = verdict::of(&refused, part.len());
                     let tried = Tried { part, refused };
-                    if let Some(end) = tried
-                        .follow(verdict, &mut parts, &mut outcomes, &mut patience)
-                        .await
-                    {
+                    if let Some(end) = tried.follow(verdict, &mut parts, &mut outcomes, &mut patience).await {
                         break Some(end);
                     }
                 }
             }
         };
-        Sent {
-            channel: batch.channel,
-            outcomes,
-            end,
-        }
+        Sent { channel: batch.channel, outcomes, end }
     }
 
-    async fn publish(
-        &self,
-        channel: &ChannelKey,
-        part: &[Queued],
-    ) -> Result<PublishResponse, Refused> {
+    async fn publish(&self, channel: &ChannelKey, part: &[Queued]) -> Result<PublishResponse, Refused> {
         let request = PublishRequest {
             policy: self.policy.clone(),
             tenant: channel.tenant.clone(),
@@ -132,30 +121,18 @@ impl Sender {
         };
         let mut publisher = self.connection.publisher();
         let response = self.connection.call(publisher.publish(request)).await?;
-        if response.results.len() == part.len()
-            && response.results.iter().all(|r| r.outcome.is_some())
-        {
+        if response.results.len() == part.len() && response.results.iter().all(|r| r.outcome.is_some()) {
             return Ok(response);
         }
-        Err(Refused::nonsense(
-            "the answer does not say what became of each message",
-        ))
+        Err(Refused::nonsense("the answer does not say what became of each message"))
     }
 }
 
 fn taken(part: &[Queued], response: PublishResponse) -> impl Iterator<Item = Outcome> {
-    let results = response
-        .results
-        .into_iter()
-        .filter_map(|result| result.outcome);
+    let results = response.results.into_iter().filter_map(|result| result.outcome);
     part.iter().zip(results).map(|(line, result)| match result {
-        Answer::Stored(stored) => Outcome::Stored {
-            durable: stored.durable,
-        },
-        Answer::Duplicate(first) => Outcome::Duplicate {
-            line: line.number,
-            first: Box::new(first),
-        },
+        Answer::Stored(stored) => Outcome::Stored { durable: stored.durable },
+        Answer::Duplicate(first) => Outcome::Duplicate { line: line.number, first: Box::new(first) },
     })
 }
 
@@ -177,10 +154,7 @@ impl Tried {
         match verdict {
             Verdict::Message(place) => {
                 let line = self.part.remove(place).number;
-                outcomes.push(Outcome::Rejected {
-                    line,
-                    refused: self.refused,
-                });
+                outcomes.push(Outcome::Rejected { line, refused: self.refused });
                 if !self.part.is_empty() {
                     parts.push_front(self.part);
                 }
@@ -194,11 +168,7 @@ impl Tried {
                 if !patience.wait(self.refused.retry_after).await {
                     let away = self.refused.is_away();
                     let refused = self.give_up(parts, outcomes);
-                    return Some(if away {
-                        End::Run(refused)
-                    } else {
-                        End::Channel(refused)
-                    });
+                    return Some(if away { End::Run(refused) } else { End::Channel(refused) });
                 }
                 parts.push_front(self.part);
             }
@@ -210,16 +180,8 @@ impl Tried {
 
     fn give_up(self, parts: &mut VecDeque<Vec<Queued>>, outcomes: &mut Vec<Outcome>) -> Refused {
         let rest = parts.drain(..).flatten();
-        let lines = self
-            .part
-            .into_iter()
-            .chain(rest)
-            .map(|line| line.number)
-            .collect();
-        outcomes.push(Outcome::GivenUp {
-            lines,
-            refused: self.refused.clone(),
-        });
+        let lines = self.part.into_iter().chain(rest).map(|line| line.number).collect();
+        outcomes.push(Outcome::GivenUp { lines, refused: self.refused.clone() });
         self.refused
     }
 }
@@ -232,10 +194,7 @@ struct Patience {
 
 impl Patience {
     fn new(limit: Duration) -> Self {
-        Self {
-            until: Instant::now() + limit,
-            next: WAIT_FIRST,
-        }
+        Self { until: Instant::now() + limit, next: WAIT_FIRST }
     }
 
     /// Waits as the broker asks, else longer each time; `false`, at once, if the time is over.
@@ -244,10 +203,7 @@ impl Patience {
         if left.is_zero() {
             return false;
         }
-        let pause = asked
-            .unwrap_or(self.next)
-            .clamp(Duration::from_millis(10), WAIT_MAX)
-            .min(left);
+        let pause = asked.unwrap_or(self.next).clamp(Duration::from_millis(10), WAIT_MAX).min(left);
         self.next = (self.next * 2).min(WAIT_MAX);
         sleep(pause).await;
         true

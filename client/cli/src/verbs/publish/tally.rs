@@ -37,15 +37,7 @@ pub(super) struct Told {
 impl Tally {
     /// Nothing counted yet; `verbose` shows each duplicate.
     pub(super) fn new(verbose: bool) -> Self {
-        Self {
-            verbose,
-            stored: 0,
-            duplicates: 0,
-            rejected: 0,
-            mismatches: 0,
-            not_synced: 0,
-            worst: None,
-        }
+        Self { verbose, stored: 0, duplicates: 0, rejected: 0, mismatches: 0, not_synced: 0, worst: None }
     }
 
     /// Counts an outcome.
@@ -59,10 +51,7 @@ impl Tally {
             Outcome::Duplicate { line, first } => {
                 self.duplicates += 1;
                 self.mismatches += u64::from(!first.payload_matches);
-                Told {
-                    words: None,
-                    data: self.verbose.then(|| duplicate(line, *first)),
-                }
+                Told { words: None, data: self.verbose.then(|| duplicate(line, *first)) }
             }
             Outcome::Rejected { line, refused } => {
                 self.reject(1, refused.code());
@@ -70,27 +59,14 @@ impl Tally {
                     "" => String::new(),
                     field => format!(", field `{field}`"),
                 };
-                let reason = Refused {
-                    field: String::new(),
-                    ..refused
-                };
-                Told {
-                    words: Some(format!("line {line}{field}: {reason}")),
-                    data: None,
-                }
+                let reason = Refused { field: String::new(), ..refused };
+                Told { words: Some(format!("line {line}{field}: {reason}")), data: None }
             }
             Outcome::GivenUp { lines, refused } => {
                 self.reject(lines.len(), refused.code());
-                let away = if refused.is_away() {
-                    " (some may have been all the same)"
-                } else {
-                    ""
-                };
+                let away = if refused.is_away() { " (some may have been all the same)" } else { "" };
                 let words = format!("{} not stored{away}: {refused}", these(channel, &lines));
-                Told {
-                    words: Some(words),
-                    data: None,
-                }
+                Told { words: Some(words), data: None }
             }
         }
     }
@@ -105,17 +81,9 @@ impl Tally {
     }
 
     /// Counts lines that were not sent because earlier ones of their channel were given up.
-    pub(super) fn not_sent(
-        &mut self,
-        channel: &ChannelKey,
-        lines: &[u64],
-        refused: &Refused,
-    ) -> String {
+    pub(super) fn not_sent(&mut self, channel: &ChannelKey, lines: &[u64], refused: &Refused) -> String {
         self.reject(lines.len(), refused.code());
-        format!(
-            "{} not sent, so as not to pass what was refused: {refused}",
-            these(channel, lines)
-        )
+        format!("{} not sent, so as not to pass what was refused: {refused}", these(channel, lines))
     }
 
     /// The input broke off.
@@ -140,16 +108,10 @@ impl Tally {
     /// What is worth saying about the run as a whole, and how it ends.
     pub(super) fn result(&self) -> Result<(), Failure> {
         if self.mismatches > 0 {
-            eprintln!(
-                "{} duplicates have another payload than the first one, which stays",
-                self.mismatches
-            );
+            eprintln!("{} duplicates have another payload than the first one, which stays", self.mismatches);
         }
         if self.not_synced > 0 {
-            eprintln!(
-                "{} messages were confirmed before they were synced, as this broker is set up",
-                self.not_synced
-            );
+            eprintln!("{} messages were confirmed before they were synced, as this broker is set up", self.not_synced);
         }
         self.worst.map_or(Ok(()), |code| Err(Failure::Silent(code)))
     }
@@ -159,10 +121,7 @@ fn these(channel: &ChannelKey, lines: &[u64]) -> String {
     match lines {
         [line] => format!("line {line}, channel {channel}:"),
         [first, .., last] => {
-            format!(
-                "{} lines of {first} to {last}, channel {channel}:",
-                lines.len()
-            )
+            format!("{} lines of {first} to {last}, channel {channel}:", lines.len())
         }
         [] => format!("channel {channel}:"),
     }
@@ -179,10 +138,7 @@ fn duplicate(line: u64, first: Duplicate) -> Tree {
         .with("line", line)
         .with("duplicate", enums::duplicate_kind(first.kind))
         .with("policy", first.policy)
-        .with(
-            "channel",
-            ChannelKey::new(first.tenant, first.agent_id).to_string(),
-        )
+        .with("channel", ChannelKey::new(first.tenant, first.agent_id).to_string())
         .with("offset", first.offset)
         .with("message_id", first.message_id)
         .with("retained", first.retained)
@@ -215,21 +171,10 @@ mod tests {
     fn a_clean_run_ends_well() {
         let mut tally = Tally::new(false);
         tally.take(&channel(), Outcome::Stored { durable: true });
-        let first = Box::new(Duplicate {
-            payload_matches: true,
-            ..Duplicate::default()
-        });
-        assert!(
-            tally
-                .take(&channel(), Outcome::Duplicate { line: 2, first })
-                .data
-                .is_none()
-        );
+        let first = Box::new(Duplicate { payload_matches: true, ..Duplicate::default() });
+        assert!(tally.take(&channel(), Outcome::Duplicate { line: 2, first }).data.is_none());
         assert!(tally.result().is_ok());
-        assert_eq!(
-            serde_json::to_string(&tally.counts()).unwrap(),
-            r#"{"stored":1,"duplicates":1,"rejected":0}"#
-        );
+        assert_eq!(serde_json::to_string(&tally.counts()).unwrap(), r#"{"stored":1,"duplicates":1,"rejected":0}"#);
     }
 
     #[test]
@@ -240,10 +185,7 @@ mod tests {
         let mut refused = full();
         refused.field = "messages[3].task_id".to_owned();
         let told = tally.take(&channel(), Outcome::Rejected { line: 9, refused });
-        assert_eq!(
-            told.words.unwrap(),
-            "line 9, field `task_id`: DEPTH_EXCEEDED: full"
-        );
+        assert_eq!(told.words.unwrap(), "line 9, field `task_id`: DEPTH_EXCEEDED: full");
     }
 
     #[test]
@@ -252,10 +194,7 @@ mod tests {
         tally.not_sent(&channel(), &[4, 8], &full());
         tally.bad_line(9, &FieldFault::of_line("is no object"));
         assert_eq!(tally.rejected, 3);
-        assert!(matches!(
-            tally.result(),
-            Err(Failure::Silent(Code::Backpressure))
-        ));
+        assert!(matches!(tally.result(), Err(Failure::Silent(Code::Backpressure))));
     }
 
     #[test]
@@ -270,10 +209,7 @@ mod tests {
             message_id: "m".to_owned(),
             ..Duplicate::default()
         });
-        let line = tally
-            .take(&channel(), Outcome::Duplicate { line: 3, first })
-            .data
-            .unwrap();
+        let line = tally.take(&channel(), Outcome::Duplicate { line: 3, first }).data.unwrap();
         assert_eq!(line.at("channel"), &Tree::from("a:b"));
         assert_eq!(line.at("offset"), &Tree::Number(7));
         assert_eq!(line.at("duplicate"), &Tree::from("EXECUTION_PAIR"));

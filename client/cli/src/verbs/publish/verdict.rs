@@ -25,27 +25,21 @@ pub(super) fn of(refused: &Refused, size: usize) -> Verdict {
     }
     if refused.grpc == Code::ResourceExhausted {
         // Half of a batch may fit where the whole one does not, and what finishes work is admitted where nothing else is.
-        return if size > 1 {
-            Verdict::Split
-        } else {
-            Verdict::Wait
-        };
+        return if size > 1 { Verdict::Split } else { Verdict::Wait };
     }
     if let Some(place) = message_place(&refused.field).filter(|place| *place < size) {
         return Verdict::Message(place);
     }
     match refused.grpc {
         Code::PermissionDenied => Verdict::Channel,
-        Code::InvalidArgument
-        | Code::FailedPrecondition
-        | Code::AlreadyExists
-        | Code::OutOfRange
-        | Code::Aborted => match refused.field.as_str() {
-            "policy" => Verdict::Run,
-            "tenant" | "agent_id" => Verdict::Channel,
-            _ if size > 1 => Verdict::Split,
-            _ => Verdict::Message(0),
-        },
+        Code::InvalidArgument | Code::FailedPrecondition | Code::AlreadyExists | Code::OutOfRange | Code::Aborted => {
+            match refused.field.as_str() {
+                "policy" => Verdict::Run,
+                "tenant" | "agent_id" => Verdict::Channel,
+                _ if size > 1 => Verdict::Split,
+                _ => Verdict::Message(0),
+            }
+        }
         _ => Verdict::Run,
     }
 }
@@ -58,10 +52,7 @@ fn message_place(field: &str) -> Option<usize> {
 
 /// The field of the message itself: `task_id` in `messages[3].task_id`.
 pub(super) fn own_field(field: &str) -> &str {
-    match field
-        .strip_prefix("messages[")
-        .and_then(|rest| rest.split_once(']'))
-    {
+    match field.strip_prefix("messages[").and_then(|rest| rest.split_once(']')) {
         Some((_, field)) => field.trim_start_matches('.'),
         None => field,
     }
@@ -74,29 +65,15 @@ mod tests {
     use weir_proto::v1::ErrorReason;
 
     fn refused(grpc: Code, reason: ErrorReason, field: &str) -> Refused {
-        Refused {
-            grpc,
-            reason: Some(reason),
-            field: field.to_owned(),
-            text: String::new(),
-            retry_after: None,
-        }
+        Refused { grpc, reason: Some(reason), field: field.to_owned(), text: String::new(), retry_after: None }
     }
 
     #[test]
     fn a_named_message_is_taken_out() {
-        let fault = refused(
-            Code::InvalidArgument,
-            ErrorReason::InvalidArgument,
-            "messages[3].task_id",
-        );
+        let fault = refused(Code::InvalidArgument, ErrorReason::InvalidArgument, "messages[3].task_id");
         assert_eq!(of(&fault, 500), Verdict::Message(3));
         assert_eq!(own_field(&fault.field), "task_id");
-        let past = refused(
-            Code::FailedPrecondition,
-            ErrorReason::DeadlinePassed,
-            "messages[0]",
-        );
+        let past = refused(Code::FailedPrecondition, ErrorReason::DeadlinePassed, "messages[0]");
         assert_eq!(of(&past, 2), Verdict::Message(0));
         assert_eq!(own_field(&past.field), "");
     }
@@ -106,11 +83,7 @@ mod tests {
         let fault = refused(Code::FailedPrecondition, ErrorReason::Fenced, "");
         assert_eq!(of(&fault, 2), Verdict::Split);
         assert_eq!(of(&fault, 1), Verdict::Message(0));
-        let beyond = refused(
-            Code::InvalidArgument,
-            ErrorReason::TooLarge,
-            "messages[9].payload",
-        );
+        let beyond = refused(Code::InvalidArgument, ErrorReason::TooLarge, "messages[9].payload");
         assert_eq!(of(&beyond, 2), Verdict::Split);
     }
 
@@ -125,21 +98,14 @@ mod tests {
     fn a_broker_that_is_away_is_waited_for() {
         let draining = refused(Code::Unavailable, ErrorReason::Draining, "");
         assert_eq!(of(&draining, 500), Verdict::Wait);
-        assert_eq!(
-            of(&Refused::unanswered(Duration::from_secs(1)), 500),
-            Verdict::Wait
-        );
+        assert_eq!(of(&Refused::unanswered(Duration::from_secs(1)), 500), Verdict::Wait);
     }
 
     #[test]
     fn what_holds_for_all_ends_the_channel_or_the_run() {
         let denied = refused(Code::PermissionDenied, ErrorReason::PermissionDenied, "");
         assert_eq!(of(&denied, 2), Verdict::Channel);
-        let tenant = refused(
-            Code::InvalidArgument,
-            ErrorReason::InvalidArgument,
-            "tenant",
-        );
+        let tenant = refused(Code::InvalidArgument, ErrorReason::InvalidArgument, "tenant");
         assert_eq!(of(&tenant, 2), Verdict::Channel);
         let policy = refused(Code::NotFound, ErrorReason::NotFound, "policy");
         assert_eq!(of(&policy, 2), Verdict::Run);

@@ -16,8 +16,8 @@ use tokio::time::{Instant, sleep};
 use weir_proto::v1::notice::Kind;
 use weir_proto::v1::settle_result::Result as Settled;
 use weir_proto::v1::{
-    ErrorReason, FetchRequest, FetchResponse, GroupRef, LeaveRequest, Notice, Session,
-    SettleOutcome, SettleRequest, SettleResult,
+    ErrorReason, FetchRequest, FetchResponse, GroupRef, LeaveRequest, Notice, Session, SettleOutcome, SettleRequest,
+    SettleResult,
 };
 
 /// Most messages asked for at once.
@@ -76,14 +76,8 @@ impl Consumer {
     ) -> Result<(), Failure> {
         let (sessions, session) = watch::channel(self.new_session());
         let heart = Heart::start(global, session)?;
-        let mut work = Work {
-            consumer: &self,
-            sessions,
-            stopped,
-            leases: Leases::default(),
-            backoff: BACKOFF.0,
-            printed: 0,
-        };
+        let mut work =
+            Work { consumer: &self, sessions, stopped, leases: Leases::default(), backoff: BACKOFF.0, printed: 0 };
         let result = work.go_on(output).await;
         // A heartbeat behind the goodbye would join again.
         heart.stop();
@@ -166,10 +160,7 @@ impl Work<'_> {
             None => FETCH_WAIT,
         };
         let request = FetchRequest {
-            session: Some(Session {
-                held: Some(self.leases.held()),
-                ..self.session()
-            }),
+            session: Some(Session { held: Some(self.leases.held()), ..self.session() }),
             max_messages: u32::try_from(most).unwrap_or(u32::MAX),
             max_bytes: 0,
             wait_ms: crate::duration::millis(wait),
@@ -230,29 +221,17 @@ impl Work<'_> {
             return Ok(());
         };
         loop {
-            let settlements =
-                self.leases
-                    .settlements(outcome, self.consumer.retry_delay_ms, SETTLEMENTS_MAX);
+            let settlements = self.leases.settlements(outcome, self.consumer.retry_delay_ms, SETTLEMENTS_MAX);
             if settlements.is_empty() {
                 return Ok(());
             }
             let asked = settlements.len();
-            let request = SettleRequest {
-                session: Some(self.session()),
-                settlements,
-            };
+            let request = SettleRequest { session: Some(self.session()), settlements };
             let mut consumer = self.consumer.connection.consumer();
-            let answer = self
-                .consumer
-                .connection
-                .call(consumer.settle(request))
-                .await;
+            let answer = self.consumer.connection.call(consumer.settle(request)).await;
             match self.heard(answer).await? {
                 Some(answer) if answer.results.len() != asked => {
-                    return Err(Refused::nonsense(
-                        "the answer does not say what became of each settle",
-                    )
-                    .into());
+                    return Err(Refused::nonsense("the answer does not say what became of each settle").into());
                 }
                 Some(answer) => {
                     for result in answer.results {
@@ -274,10 +253,7 @@ impl Work<'_> {
             Some(Settled::Ok(_)) => "OK",
             Some(Settled::AlreadySettled(_)) => "ALREADY_SETTLED",
             Some(Settled::LeaseLost(_)) => {
-                say(&format!(
-                    "offset {} of {channel} comes again: its lease was lost",
-                    result.offset
-                ));
+                say(&format!("offset {} of {channel} comes again: its lease was lost", result.offset));
                 "LEASE_LOST"
             }
             Some(Settled::Refused(refused)) => {
@@ -288,9 +264,7 @@ impl Work<'_> {
                 )));
             }
             None => {
-                return Err(Failure::error(
-                    "the answer does not say what became of a settle",
-                ));
+                return Err(Failure::error("the answer does not say what became of a settle"));
             }
         };
         if self.consumer.verbose {
@@ -309,10 +283,7 @@ impl Work<'_> {
     async fn is_quiet(&mut self) -> Result<bool, Failure> {
         let answer = get(&self.consumer.connection, &self.consumer.group).await;
         let own = self.leases.len() as u64;
-        Ok(self
-            .heard(answer)
-            .await?
-            .is_some_and(|group| is_quiet(&group, own)))
+        Ok(self.heard(answer).await?.is_some_and(|group| is_quiet(&group, own)))
     }
 
     /// Waits for `work`, or until stopped: then `None`.
@@ -326,14 +297,8 @@ impl Work<'_> {
     }
 
     async fn leave(&self) {
-        let request = LeaveRequest {
-            session: Some(self.session()),
-        };
-        let left = within(
-            LEAVE_TIMEOUT,
-            self.consumer.connection.consumer().leave(request),
-        )
-        .await;
+        let request = LeaveRequest { session: Some(self.session()) };
+        let left = within(LEAVE_TIMEOUT, self.consumer.connection.consumer().leave(request)).await;
         if let Err(refused) = left {
             say(&format!("could not say goodbye: {refused}"));
         }

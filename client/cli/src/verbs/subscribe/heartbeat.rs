@@ -22,21 +22,17 @@ impl Heart {
     /// # Errors
     /// If there is no thread for it.
     pub(super) fn start(global: &Global, session: watch::Receiver<Session>) -> io::Result<Self> {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (end, ended) = oneshot::channel();
         let global = global.clone();
-        let thread = std::thread::Builder::new()
-            .name("heartbeat".to_owned())
-            .spawn(move || {
-                runtime.block_on(async move {
-                    tokio::select! {
-                        _ = ended => {}
-                        () = beat(&global, &session) => {}
-                    }
-                });
-            })?;
+        let thread = std::thread::Builder::new().name("heartbeat".to_owned()).spawn(move || {
+            runtime.block_on(async move {
+                tokio::select! {
+                    _ = ended => {}
+                    () = beat(&global, &session) => {}
+                }
+            });
+        })?;
         Ok(Self { end, thread })
     }
 
@@ -62,18 +58,12 @@ async fn beat(global: &Global, session: &watch::Receiver<Session>) {
         let current = session.borrow().clone();
         let every = Duration::from_millis((current.session_timeout_ms / 3).max(1));
         sleep(every).await;
-        let request = HeartbeatRequest {
-            session: Some(session.borrow().clone()),
-            held: None,
-        };
+        let request = HeartbeatRequest { session: Some(session.borrow().clone()), held: None };
         match within(every, connection.consumer().heartbeat(request)).await {
             Ok(_) => told = false,
             Err(refused) if !told => {
                 told = true;
-                eprintln!(
-                    "a heartbeat failed, trying on: {}",
-                    crate::output::escape::controls(&refused.to_string())
-                );
+                eprintln!("a heartbeat failed, trying on: {}", crate::output::escape::controls(&refused.to_string()));
             }
             Err(_) => {}
         }

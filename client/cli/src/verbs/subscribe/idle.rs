@@ -32,10 +32,7 @@ impl Idle {
 /// that wait although nothing stands before them are about to be ready.
 pub(super) fn is_quiet(group: &Group, own: u64) -> bool {
     let stuck = own + group.parked + group.held > 0;
-    group.ready == 0
-        && group.delayed == 0
-        && group.in_flight <= own
-        && (group.waiting == 0 || stuck)
+    group.ready == 0 && group.delayed == 0 && group.in_flight <= own && (group.waiting == 0 || stuck)
 }
 
 #[cfg(test)]
@@ -62,69 +59,15 @@ mod tests {
 
     #[test]
     fn a_group_is_quiet_when_nothing_can_come() {
-        let group = Group {
-            offered: 9,
-            ..Group::default()
-        };
+        let group = Group { offered: 9, ..Group::default() };
         assert!(is_quiet(&group, 0));
-        assert!(!is_quiet(
-            &Group {
-                ready: 1,
-                ..group.clone()
-            },
-            0
-        ));
-        assert!(!is_quiet(
-            &Group {
-                delayed: 1,
-                ..group.clone()
-            },
-            0
-        ));
-        assert!(!is_quiet(
-            &Group {
-                in_flight: 1,
-                ..group.clone()
-            },
-            0
-        ));
-        assert!(!is_quiet(
-            &Group {
-                waiting: 1,
-                ..group.clone()
-            },
-            0
-        ));
-        assert!(is_quiet(
-            &Group {
-                waiting: 1,
-                parked: 1,
-                ..group.clone()
-            },
-            0
-        ));
-        assert!(is_quiet(
-            &Group {
-                waiting: 1,
-                held: 1,
-                ..group.clone()
-            },
-            0
-        ));
-        assert!(is_quiet(
-            &Group {
-                waiting: 1,
-                in_flight: 2,
-                ..group.clone()
-            },
-            2
-        ));
-        assert!(!is_quiet(
-            &Group {
-                in_flight: 3,
-                ..group
-            },
-            2
-        ));
+        assert!(!is_quiet(&Group { ready: 1, ..group.clone() }, 0));
+        assert!(!is_quiet(&Group { delayed: 1, ..group.clone() }, 0));
+        assert!(!is_quiet(&Group { in_flight: 1, ..group.clone() }, 0));
+        assert!(!is_quiet(&Group { waiting: 1, ..group.clone() }, 0));
+        assert!(is_quiet(&Group { waiting: 1, parked: 1, ..group.clone() }, 0));
+        assert!(is_quiet(&Group { waiting: 1, held: 1, ..group.clone() }, 0));
+        assert!(is_quiet(&Group { waiting: 1, in_flight: 2, ..group.clone() }, 2));
+        assert!(!is_quiet(&Group { in_flight: 3, ..group }, 2));
     }
 }

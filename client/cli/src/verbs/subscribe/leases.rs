@@ -58,24 +58,16 @@ impl Leases {
     /// The leases this process really works on.
     pub(super) fn held(&self) -> Held {
         let epochs: BTreeSet<_> = self.0.keys().map(|(epoch, _)| *epoch).collect();
-        Held {
-            epochs: epochs.into_iter().collect(),
-        }
+        Held { epochs: epochs.into_iter().collect() }
     }
 
     /// Takes the broker's answer to what is held: leases that go on, under new epochs, and leases that are over.
     pub(super) fn answered(&mut self, answer: HeldAnswer) {
-        let moved: BTreeMap<_, _> = answer
-            .kept
-            .into_iter()
-            .map(|kept| (kept.epoch_before, kept.epoch))
-            .collect();
+        let moved: BTreeMap<_, _> = answer.kept.into_iter().map(|kept| (kept.epoch_before, kept.epoch)).collect();
         let before = std::mem::take(&mut self.0);
         self.0 = before
             .into_iter()
-            .map(|((epoch, offset), place)| {
-                ((moved.get(&epoch).copied().unwrap_or(epoch), offset), place)
-            })
+            .map(|((epoch, offset), place)| ((moved.get(&epoch).copied().unwrap_or(epoch), offset), place))
             .collect();
         for epoch in answer.lost_epochs {
             self.lose(epoch);
@@ -83,12 +75,7 @@ impl Leases {
     }
 
     /// Settlements of up to `most` messages that are held, in the order of their epochs.
-    pub(super) fn settlements(
-        &self,
-        outcome: SettleOutcome,
-        delay_ms: u64,
-        most: usize,
-    ) -> Vec<Settlement> {
+    pub(super) fn settlements(&self, outcome: SettleOutcome, delay_ms: u64, most: usize) -> Vec<Settlement> {
         let retried = outcome == SettleOutcome::Retry;
         self.0
             .keys()
@@ -98,11 +85,7 @@ impl Leases {
                 offset: *offset,
                 outcome: outcome.into(),
                 delay_ms: if retried { delay_ms } else { 0 },
-                reason: if retried {
-                    "weirctl sub --settle retry".to_owned()
-                } else {
-                    String::new()
-                },
+                reason: if retried { "weirctl sub --settle retry".to_owned() } else { String::new() },
                 not_executed: false,
             })
             .collect()
@@ -118,11 +101,7 @@ mod tests {
     fn leases(keys: &[Key]) -> Leases {
         let mut leases = Leases::default();
         for (epoch, offset) in keys {
-            leases.add(&Delivery {
-                epoch: *epoch,
-                offset: *offset,
-                ..Delivery::default()
-            });
+            leases.add(&Delivery { epoch: *epoch, offset: *offset, ..Delivery::default() });
         }
         leases
     }
@@ -141,23 +120,11 @@ mod tests {
     fn leases_go_on_under_new_epochs_or_are_over() {
         let mut leases = leases(&[(7, 1), (8, 2), (9, 4)]);
         leases.answered(HeldAnswer {
-            kept: vec![
-                KeptLease {
-                    epoch_before: 7,
-                    epoch: 8,
-                },
-                KeptLease {
-                    epoch_before: 8,
-                    epoch: 20,
-                },
-            ],
+            kept: vec![KeptLease { epoch_before: 7, epoch: 8 }, KeptLease { epoch_before: 8, epoch: 20 }],
             lost_epochs: vec![9],
         });
         let settlements = leases.settlements(SettleOutcome::Done, 5, 10);
-        let named: Vec<_> = settlements
-            .iter()
-            .map(|s| (s.epoch, s.offset, s.delay_ms))
-            .collect();
+        let named: Vec<_> = settlements.iter().map(|s| (s.epoch, s.offset, s.delay_ms)).collect();
         assert_eq!(named, [(8, 1, 0), (20, 2, 0)]);
     }
 

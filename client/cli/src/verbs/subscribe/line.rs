@@ -14,10 +14,7 @@ pub(super) fn of(delivery: Delivery) -> Tree {
     let message = delivery.message.unwrap_or_default();
     let place = Map::new()
         .with("policy", delivery.policy)
-        .with(
-            "channel",
-            ChannelKey::new(delivery.tenant.clone(), delivery.agent_id).to_string(),
-        )
+        .with("channel", ChannelKey::new(delivery.tenant.clone(), delivery.agent_id).to_string())
         .with("tenant", delivery.tenant)
         .with("offset", delivery.offset);
     let lease = message_names(place, &message)
@@ -27,21 +24,11 @@ pub(super) fn of(delivery: Delivery) -> Tree {
         .with("lease_lost", delivery.lease_lost)
         .with("epoch", delivery.epoch)
         .with("published_unix_ms", delivery.published_unix_ms)
-        .with_some(
-            "lease_expires_unix_ms",
-            Tree::unless_zero(delivery.lease_expires_unix_ms),
-        )
+        .with_some("lease_expires_unix_ms", Tree::unless_zero(delivery.lease_expires_unix_ms))
         .with_some("time_left_ms", delivery.time_left_ms)
         .with_some("execution", delivery.execution.map(execution))
         .with_some("replay", delivery.replay.then_some(true))
-        .with_some(
-            "skipped",
-            delivery
-                .skipped
-                .into_iter()
-                .map(skipped)
-                .collect::<Vec<_>>(),
-        );
+        .with_some("skipped", delivery.skipped.into_iter().map(skipped).collect::<Vec<_>>());
     body(message_rest(lease, &message), &message).done()
 }
 
@@ -53,10 +40,7 @@ fn message_names(record: Map, message: &Message) -> Map {
         .with("message_id", message.message_id.as_str())
         .with("type", message.r#type.as_str())
         .with("intent", Tree::unless_empty(message.intent.as_str()))
-        .with(
-            "execution_id",
-            Tree::unless_empty(message.execution_id.as_str()),
-        )
+        .with("execution_id", Tree::unless_empty(message.execution_id.as_str()))
         .with("final_state", enums::final_state(message.final_state))
 }
 
@@ -82,40 +66,22 @@ fn message_rest(record: Map, message: &Message) -> Map {
         .with_some("tracestate", text(&message.tracestate))
         .with_some("parent_message_id", text(&message.parent_message_id))
         .with_some("step_id", text(&message.step_id))
-        .with_some(
-            "invalidates_message_ids",
-            message.invalidates_message_ids.clone(),
-        )
+        .with_some("invalidates_message_ids", message.invalidates_message_ids.clone())
         .with_some("visibility", text(&message.visibility))
         .with_some("sensitivity", text(&message.sensitivity))
         .with_some("ttl_ms", Tree::unless_zero(message.ttl_ms))
-        .with_some(
-            "not_before_unix_ms",
-            Tree::unless_zero(message.not_before_unix_ms),
-        )
-        .with_some(
-            "deadline_unix_ms",
-            Tree::unless_zero(message.deadline_unix_ms),
-        )
-        .with_some(
-            "requires_response",
-            message.requires_response.then_some(true),
-        )
-        .with_some(
-            "created_at_unix_ms",
-            Tree::unless_zero(message.created_at_unix_ms),
-        )
+        .with_some("not_before_unix_ms", Tree::unless_zero(message.not_before_unix_ms))
+        .with_some("deadline_unix_ms", Tree::unless_zero(message.deadline_unix_ms))
+        .with_some("requires_response", message.requires_response.then_some(true))
+        .with_some("created_at_unix_ms", Tree::unless_zero(message.created_at_unix_ms))
         .with_some("content_type", text(&message.content_type))
-        .with_some(
-            "attributes",
-            Some(message.attributes.clone()).filter(|pairs| !pairs.is_empty()),
-        )
+        .with_some("attributes", Some(message.attributes.clone()).filter(|pairs| !pairs.is_empty()))
 }
 
 /// The body: `payload` if it is JSON, else `payload_base64`.
 fn body(record: Map, message: &Message) -> Map {
-    let json = serde_json::from_slice::<&RawValue>(&message.payload)
-        .and_then(|raw| RawValue::from_string(compact(raw.get())));
+    let json =
+        serde_json::from_slice::<&RawValue>(&message.payload).and_then(|raw| RawValue::from_string(compact(raw.get())));
     match json {
         Ok(json) => record.with("payload", Tree::Raw(json)),
         Err(_) => record.with("payload_base64", STANDARD.encode(&message.payload)),
@@ -130,15 +96,11 @@ fn execution(hint: ExecutionHint) -> Map {
 }
 
 fn recipient(recipient: Recipient) -> Map {
-    Map::new()
-        .with("mode", enums::recipient_mode(recipient.mode))
-        .with("agent_ids", recipient.agent_ids)
+    Map::new().with("mode", enums::recipient_mode(recipient.mode)).with("agent_ids", recipient.agent_ids)
 }
 
 fn skipped(skipped: Skipped) -> Map {
-    Map::new()
-        .with("cause", enums::gone_cause(skipped.cause))
-        .with("count", skipped.count)
+    Map::new().with("cause", enums::gone_cause(skipped.cause)).with("count", skipped.count)
 }
 
 #[cfg(test)]
@@ -179,15 +141,8 @@ mod tests {
 
     #[test]
     fn a_body_that_is_no_json_is_base64() {
-        for (payload, base64) in [
-            (&b"\xff\x00"[..], "/wA="),
-            (b"", ""),
-            (b"hello", "aGVsbG8="),
-        ] {
-            let message = Message {
-                payload: payload.to_vec().into(),
-                ..Message::default()
-            };
+        for (payload, base64) in [(&b"\xff\x00"[..], "/wA="), (b"", ""), (b"hello", "aGVsbG8=")] {
+            let message = Message { payload: payload.to_vec().into(), ..Message::default() };
             let line = of(delivery(message));
             assert_eq!(line.at("payload"), &Tree::Null);
             assert_eq!(line.at("payload_base64"), &Tree::from(base64));
@@ -202,23 +157,11 @@ mod tests {
             "recipient":{"mode":"DIRECT","agent_ids":["a"]},"requires_response":true,"payload":[1, 2]}"#;
         let (channel, message) = Rules::default().read(text.as_bytes()).unwrap();
         let line = serde_json::to_string(&of(delivery(message.clone()))).unwrap();
-        let mut object: serde_json::Map<String, serde_json::Value> =
-            serde_json::from_str(&line).unwrap();
-        for ours in [
-            "policy",
-            "offset",
-            "attempt",
-            "acquired",
-            "failed",
-            "lease_lost",
-            "epoch",
-            "published_unix_ms",
-        ] {
+        let mut object: serde_json::Map<String, serde_json::Value> = serde_json::from_str(&line).unwrap();
+        for ours in ["policy", "offset", "attempt", "acquired", "failed", "lease_lost", "epoch", "published_unix_ms"] {
             object.remove(ours).unwrap();
         }
-        let again = Rules::default()
-            .read(serde_json::to_string(&object).unwrap().as_bytes())
-            .unwrap();
+        let again = Rules::default().read(serde_json::to_string(&object).unwrap().as_bytes()).unwrap();
         assert_eq!(again, (channel, message));
     }
 }

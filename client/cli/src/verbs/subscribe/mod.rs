@@ -18,8 +18,7 @@ use crate::names::{Scope, Selector};
 use crate::output::{Output, escape};
 use consumer::{Consumer, Ending};
 use weir_proto::v1::{
-    CreateGroupRequest, GetGroupRequest, Group, GroupRef, GroupSettings, GroupStart, SettleOutcome,
-    StartFrom,
+    CreateGroupRequest, GetGroupRequest, Group, GroupRef, GroupSettings, GroupStart, SettleOutcome, StartFrom,
 };
 
 /// What `sub` takes.
@@ -87,25 +86,11 @@ pub(crate) async fn run(
     connection: &Connection,
     output: &mut Output,
 ) -> Result<(), Failure> {
-    let scope = args
-        .scope
-        .or_else(|| args.selector.as_ref().map(Selector::scope))
-        .unwrap_or_else(Scope::operator);
-    let group = GroupRef {
-        scope: scope.0,
-        policy: args.policy,
-        name: args.group,
-    };
+    let scope = args.scope.or_else(|| args.selector.as_ref().map(Selector::scope)).unwrap_or_else(Scope::operator);
+    let group = GroupRef { scope: scope.0, policy: args.policy, name: args.group };
     let settings = GroupSettings {
-        selector: args
-            .selector
-            .as_ref()
-            .map(ToString::to_string)
-            .unwrap_or_default(),
-        start: Some(GroupStart {
-            from: StartFrom::Earliest.into(),
-            offset: 0,
-        }),
+        selector: args.selector.as_ref().map(ToString::to_string).unwrap_or_default(),
+        start: Some(GroupStart { from: StartFrom::Earliest.into(), offset: 0 }),
         executes: Some(args.executes),
         ..GroupSettings::default()
     };
@@ -115,15 +100,9 @@ pub(crate) async fn run(
     } else {
         get_or_create(connection, &group, settings).await?
     };
-    let real = found
-        .settings
-        .map(|settings| settings.selector)
-        .unwrap_or_default();
+    let real = found.settings.map(|settings| settings.selector).unwrap_or_default();
     if !asked.is_empty() && asked != real {
-        let note = format!(
-            "group {} is there and reads `{real}`, not `{asked}`",
-            group.name
-        );
+        let note = format!("group {} is there and reads `{real}`, not `{asked}`", group.name);
         eprintln!("{}", escape::controls(&note));
     }
 
@@ -131,9 +110,7 @@ pub(crate) async fn run(
     let consumer = Consumer {
         connection: connection.clone(),
         group,
-        member: args
-            .member
-            .unwrap_or_else(|| format!("weirctl-{}", std::process::id())),
+        member: args.member.unwrap_or_else(|| format!("weirctl-{}", std::process::id())),
         session_timeout_ms: args.session_timeout_ms,
         settle: match args.settle {
             SettleArg::Done => Some(SettleOutcome::Done),
@@ -141,48 +118,29 @@ pub(crate) async fn run(
             SettleArg::None => None,
         },
         retry_delay_ms: millis(args.retry_delay.0),
-        ending: Ending {
-            max: args.max,
-            idle: args.idle_exit.map(|time| time.0),
-        },
+        ending: Ending { max: args.max, idle: args.idle_exit.map(|time| time.0) },
         verbose: args.verbose,
     };
     consumer.run(global, stopped, output).await
 }
 
 async fn get(connection: &Connection, group: &GroupRef) -> Result<Group, crate::refused::Refused> {
-    let request = GetGroupRequest {
-        group: Some(group.clone()),
-    };
-    let answer = connection
-        .call(connection.groups().get_group(request))
-        .await?;
+    let request = GetGroupRequest { group: Some(group.clone()) };
+    let answer = connection.call(connection.groups().get_group(request)).await?;
     Ok(answer.group.unwrap_or_default())
 }
 
 /// The group as it is, whatever its settings; made if it is not there.
-async fn get_or_create(
-    connection: &Connection,
-    group: &GroupRef,
-    settings: GroupSettings,
-) -> Result<Group, Failure> {
+async fn get_or_create(connection: &Connection, group: &GroupRef, settings: GroupSettings) -> Result<Group, Failure> {
     match get(connection, group).await {
         Err(refused) if refused.grpc == tonic::Code::NotFound => {}
         found => return Ok(found?),
     }
-    let request = CreateGroupRequest {
-        group: Some(group.clone()),
-        settings: Some(settings),
-    };
-    match connection
-        .call(connection.groups().create_group(request))
-        .await
-    {
+    let request = CreateGroupRequest { group: Some(group.clone()), settings: Some(settings) };
+    match connection.call(connection.groups().create_group(request)).await {
         Ok(answer) => Ok(answer.group.unwrap_or_default()),
         // Someone made it in between, with settings of their own.
-        Err(refused) if refused.grpc == tonic::Code::AlreadyExists => {
-            Ok(get(connection, group).await?)
-        }
+        Err(refused) if refused.grpc == tonic::Code::AlreadyExists => Ok(get(connection, group).await?),
         Err(refused) => Err(refused.into()),
     }
 }
