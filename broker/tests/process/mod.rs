@@ -1,4 +1,5 @@
 //! A `weir serve` of its own for a test, and what is said to it.
+#![allow(dead_code, reason = "each test file uses a part of it")]
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::Path;
@@ -52,6 +53,11 @@ impl Server {
         let mut words = String::new();
         child.stderr.take().unwrap().read_to_string(&mut words).unwrap();
         (child.wait().unwrap().code().unwrap(), words)
+    }
+
+    /// The connection, for services that have no word here.
+    pub(crate) fn wire(&self) -> Channel {
+        self.wire.clone()
     }
 
     pub(crate) fn consuming(&self) -> ConsumeServiceClient<Channel> {
