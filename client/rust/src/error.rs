@@ -47,6 +47,11 @@ impl ClientError {
         }
     }
 
+    /// The system gives no thread.
+    pub(crate) fn no_thread(error: &std::io::Error) -> Self {
+        Self::local(Code::ResourceExhausted, format!("no thread: {error}"))
+    }
+
     /// `field` breaks the rule that `text` states; nothing was sent.
     pub(crate) fn invalid(field: impl Into<String>, text: impl Into<String>) -> Self {
         Self { reason: ErrorReason::InvalidArgument, field: field.into(), ..Self::local(Code::InvalidArgument, text) }

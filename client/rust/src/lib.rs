@@ -3,6 +3,7 @@
 //! - [`Client`] is the way to one broker: a connection that opens with its first call and again when it broke, the plain
 //!   services, and the parts below.
 //! - [`Publisher`] puts messages into channels: batched, in order per channel, repeated safely.
+//! - [`Worker`] takes a group's messages and acts on requests: begin, handle, complete. [`Subscriber`] only watches.
 //!
 //! All of it runs on tokio. Errors are [`ClientError`]s, whose reasons are the broker's closed set.
 //!
@@ -26,15 +27,21 @@
 
 mod backoff;
 mod connect;
+mod consumer;
 mod error;
 #[cfg(test)]
 mod fake;
+mod heartbeat;
+mod holding;
+mod job;
 mod publisher;
 mod retry;
 
 pub use backoff::BackoffBounds;
 pub use connect::{Client, ClientBuilder};
+pub use consumer::{ConsumerOptions, Subscriber, Worker};
 pub use error::{ClientError, Code};
+pub use job::{HandlerError, Job, Outcome};
 pub use publisher::{Pending, Published, Publisher, PublisherOptions};
 pub use weir_proto::v1;
 pub use weir_proto::v1::ErrorReason;
