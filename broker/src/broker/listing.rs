@@ -58,6 +58,8 @@ pub struct Status {
     pub applied: Lsn,
     /// Last command that is durable.
     pub durable: Lsn,
+    /// Segments of the journal on disk.
+    pub segments: u64,
     /// Every group with its books.
     pub groups: Vec<GroupInfo>,
     /// Live leases.
@@ -100,6 +102,7 @@ impl Broker {
             at: snapshot.at,
             applied: snapshot.lsn,
             durable: self.shared.journal.durable(),
+            segments: self.shared.journal.segments().len() as u64,
             groups: snapshot.groups,
             leases: snapshot.leases,
             sessions: snapshot.sessions,

@@ -98,6 +98,8 @@ pub(crate) const JOURNAL_APPLIED: Metric =
     gauge("weir_journal_applied_lsn", NONE, "Place in the journal of the last command that took effect.");
 pub(crate) const JOURNAL_DURABLE: Metric =
     gauge("weir_journal_durable_lsn", NONE, "Place in the journal up to which all is synced.");
+pub(crate) const JOURNAL_SEGMENTS: Metric =
+    gauge("weir_journal_segments", NONE, "Segments of the journal on disk, spares not counted.");
 pub(crate) const ROWS: Metric = gauge("weir_state_rows_in_memory", NONE, "Rows of state in memory.");
 pub(crate) const DIRTY_ROWS: Metric =
     gauge("weir_state_dirty_rows", NONE, "Rows of state that a checkpoint has yet to write.");
@@ -112,7 +114,7 @@ pub(crate) const THREADS: Metric = gauge("process_threads", NONE, "Threads.");
 mod tests {
     use super::*;
 
-    const ALL: [Metric; 32] = [
+    const ALL: [Metric; 33] = [
         GROUP_DEPTH,
         GROUP_WAITING,
         GROUP_READY,
@@ -140,6 +142,7 @@ mod tests {
         UNKNOWN_RESOLVED,
         JOURNAL_APPLIED,
         JOURNAL_DURABLE,
+        JOURNAL_SEGMENTS,
         ROWS,
         DIRTY_ROWS,
         RESIDENT,

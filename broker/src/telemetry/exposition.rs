@@ -34,6 +34,7 @@ fn broker(text: &mut Exposition, status: &Status) {
         (m::UNKNOWN_RESOLVED, status.unknown_left),
         (m::JOURNAL_APPLIED, status.applied.get()),
         (m::JOURNAL_DURABLE, status.durable.get()),
+        (m::JOURNAL_SEGMENTS, status.segments),
         (m::ROWS, status.rows_in_memory),
         (m::DIRTY_ROWS, status.dirty_rows),
     ];
@@ -130,6 +131,7 @@ mod tests {
             at: UnixMillis(0),
             applied: Lsn(8),
             durable: Lsn(7),
+            segments: 1,
             groups: vec![group],
             leases: 1,
             sessions: 3,

@@ -63,7 +63,9 @@ impl Admin {
             waiting_fetches: now.waiting_fetches,
             published: now.published,
             recovery_ms: u64::try_from(self.started.recovery.as_millis()).unwrap_or(u64::MAX),
-            ..Default::default()
+            segments: now.segments,
+            unknown_entered: now.unknown_entered,
+            unknown_resolved: now.unknown_left,
         }
     }
 

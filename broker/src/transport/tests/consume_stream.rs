@@ -128,6 +128,43 @@ async fn frames_of_one_stream_take_effect_in_their_order_without_waiting_for_eac
 }
 
 #[tokio::test]
+async fn under_credit_and_settles_that_never_pause_every_message_comes_once_and_in_order_of_its_task() {
+    const TASKS: u64 = 100;
+    const EACH: u64 = 20;
+    let rig = Rig::new().await;
+    let group = rig.group("task_events", "workers").await;
+    for n in 0..EACH {
+        let messages = (0..TASKS).map(|task| event(&format!("t{task}"), &format!("m{n}"))).collect();
+        rig.publish("task_events", messages).await;
+    }
+    let mut member = Member::join(&rig, session(1, group)).await;
+    member.credit(50).await;
+    let mut seen = std::collections::BTreeMap::<String, u64>::new();
+    let mut settled = 0;
+    while settled < TASKS * EACH {
+        match member.next().await.frame.unwrap() {
+            consume_response::Frame::Deliveries(some) => {
+                for delivery in some.deliveries {
+                    let message = delivery.message.as_ref().unwrap();
+                    let next = seen.entry(message.task_id.clone()).or_default();
+                    assert_eq!((message.message_id.as_str(), delivery.attempt), (format!("m{next}").as_str(), 1));
+                    *next += 1;
+                    member.ask(1, settle(&delivery, v1::SettleOutcome::Done)).await;
+                    member.credit(1).await;
+                }
+            }
+            consume_response::Frame::Settle(answer) => {
+                assert!(matches!(answer.results[0].result, Some(settle_result::Result::Ok(_))), "{answer:?}");
+                settled += 1;
+            }
+            _ => {}
+        }
+    }
+    assert!(seen.values().all(|count| *count == EACH));
+    rig.stop().await;
+}
+
+#[tokio::test]
 async fn a_frame_that_makes_no_sense_is_refused_and_the_stream_goes_on() {
     let rig = Rig::new().await;
     let group = rig.group("task_events", "workers").await;

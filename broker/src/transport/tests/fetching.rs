@@ -129,6 +129,40 @@ async fn s19_an_abandoned_fetch_gets_nothing() {
 }
 
 #[tokio::test]
+async fn s19_when_publish_and_cancel_race_the_event_comes_back_with_the_next_fetch() {
+    let rig = Rig::new().await;
+    let me = session(1, rig.group("task_events", "workers").await);
+    for round in 0..100 {
+        let task = format!("t{round}");
+        let mut client = rig.consuming();
+        let mut publishing = rig.publishing();
+        let waiting = client.fetch(fetch(me.clone(), 5, 30_000));
+        let published = publishing.publish(super::rig::request("task_events", vec![event(&task, "m")]));
+        // Whichever ends first drops the other one's caller: here the fetch is given up as the publish is answered.
+        let raced = tokio::select! {
+            biased;
+            published = published => { published.unwrap(); None }
+            fetched = waiting => Some(fetched.unwrap().into_inner()),
+        };
+        let fetched = match raced {
+            Some(fetched) if !fetched.deliveries.is_empty() => fetched,
+            _ => {
+                let again = tokio::time::timeout(PATIENCE, client.fetch(fetch(me.clone(), 5, 30_000))).await;
+                again.expect("the event waits for its lease").unwrap().into_inner()
+            }
+        };
+        let tasks: Vec<_> = fetched.deliveries.iter().map(|d| d.message.as_ref().unwrap().task_id.as_str()).collect();
+        assert_eq!(tasks, [task]);
+        assert_eq!(fetched.deliveries[0].attempt, 1, "giving up a fetch costs no attempt");
+        let settlements = vec![settlement(&fetched.deliveries[0], v1::SettleOutcome::Done)];
+        let quiet = Some(v1::Session { held: None, ..me.clone() });
+        let settled = client.settle(v1::SettleRequest { session: quiet, settlements }).await.unwrap().into_inner();
+        assert!(matches!(settled.results[0].result, Some(settle_result::Result::Ok(_))), "{settled:?}");
+    }
+    rig.stop().await;
+}
+
+#[tokio::test]
 async fn s19_a_cut_connection_gives_its_fetches_up() {
     let rig = Rig::new().await;
     let group = rig.group("task_events", "workers").await;

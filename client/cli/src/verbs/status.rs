@@ -25,9 +25,7 @@ fn record(status: GetStatusResponse) -> Tree {
         .with("recovery_ms", status.recovery_ms)
         .with("applied_lsn", status.applied_lsn)
         .with("durable_lsn", status.durable_lsn)
-        .with("checkpoint_lsn", status.checkpoint_lsn)
         .with("segments", status.segments)
-        .with("journal_bytes", status.journal_bytes)
         .with("policies", status.policies)
         .with("channels", status.channels)
         .with("groups", status.groups)
@@ -35,7 +33,8 @@ fn record(status: GetStatusResponse) -> Tree {
         .with("leases", status.leases)
         .with("waiting_fetches", status.waiting_fetches)
         .with("published", status.published)
-        .with("executions_unknown", status.executions_unknown)
+        .with("unknown_entered", status.unknown_entered)
+        .with("unknown_resolved", status.unknown_resolved)
         .done()
 }
 
