@@ -15,8 +15,7 @@ help: ## What there is to make
 setup: ## Check the tools; install libclang where that can be done
 	@command -v cargo >/dev/null || { echo "missing: cargo, Rust 1.95 or later (https://rustup.rs)"; exit 1; }
 	@command -v c++ >/dev/null || command -v g++ >/dev/null || { echo "missing: a C++ compiler (Debian: g++)"; exit 1; }
-	@if ! ls /usr/lib/llvm-*/lib/libclang*.so* /usr/lib/*/libclang*.so* /usr/lib64/libclang*.so* >/dev/null 2>&1 \
-	    && [ -z "$${LIBCLANG_PATH:-}" ]; then \
+	@if [ -z "$${LIBCLANG_PATH:-}" ] && [ -z "$$(find /usr/lib /usr/lib64 /usr/local/lib -name 'libclang*.so*' -print -quit 2>/dev/null)" ]; then \
 	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 	    echo "installing libclang-dev, which RocksDB's bindings need"; \
 	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq libclang-dev >/dev/null; \
