@@ -82,11 +82,12 @@ impl From<Status> for Refused {
             .and_then(|bad| bad.field_violations.first())
             .map(|violation| violation.field.clone())
             .unwrap_or_default();
+        let text = text(&status);
         Self {
             grpc: status.code(),
             reason,
+            text: text.strip_prefix(&format!("{field}: ")).unwrap_or(&text).to_owned(),
             field,
-            text: text(&status),
             retry_after: details.retry_info().and_then(|info| info.retry_delay),
         }
     }
@@ -145,6 +146,14 @@ mod tests {
         assert_eq!(refused.reason, Some(ErrorReason::DepthExceeded));
         assert_eq!(refused.retry_after, Some(Duration::from_millis(250)));
         assert_eq!(refused.to_string(), "DEPTH_EXCEEDED in messages[3].task_id: full");
+    }
+
+    #[test]
+    fn a_field_is_named_once() {
+        let mut details = ErrorDetails::with_error_info("INVALID_ARGUMENT", "weir", HashMap::new());
+        details.add_bad_request_violation("policy", "is empty");
+        let status = Status::with_error_details(tonic::Code::InvalidArgument, "policy: is empty", details);
+        assert_eq!(Refused::from(status).to_string(), "INVALID_ARGUMENT in policy: is empty");
     }
 
     #[test]

@@ -55,7 +55,9 @@ impl Rules {
     pub(crate) fn read(&self, line: &[u8]) -> Result<(ChannelKey, Message), FieldFault> {
         let text = std::str::from_utf8(line).map_err(|_| FieldFault::of_line("is not UTF-8"))?;
         let object: Object<'_> = serde_json::from_str(text).map_err(|error| {
-            FieldFault::of_line(format!("is not a JSON object (column {}: {error})", error.column()))
+            let words = error.to_string();
+            let what = words.split(" at line ").next().unwrap_or_default();
+            FieldFault::of_line(format!("is not a JSON object: {what}, column {}", error.column()))
         })?;
         let mut line = fields::LineFields::default();
         for (name, raw) in &object.0 {

@@ -1,7 +1,5 @@
 //! Foreign text made safe to show: no name can move a cursor, hide itself, or turn a line round.
 
-use std::fmt::Write as _;
-
 /// `text` with every character that controls a terminal or the direction of text written as `\n` or `\u{202e}`.
 pub(crate) fn controls(text: &str) -> String {
     escaped(text, is_control)
@@ -10,7 +8,19 @@ pub(crate) fn controls(text: &str) -> String {
 /// `text` as one cell of a table: escaped like [`controls`], and put in quotes where it could be taken for several cells,
 /// for no cell, or for the sign of an absent value.
 pub(crate) fn cell(text: &str) -> String {
-    let quoted = text.is_empty() || text == "-" || text.contains([' ', '"']);
+    quoted_if(is_odd(text) || text.contains([' ', '"']), text)
+}
+
+/// `text` as the last thing on a line: words stay words, and only what could be taken for nothing is put in quotes.
+pub(crate) fn words(text: &str) -> String {
+    quoted_if(is_odd(text) || text.trim() != text || text.starts_with('"'), text)
+}
+
+fn is_odd(text: &str) -> bool {
+    text.is_empty() || text == "-"
+}
+
+fn quoted_if(quoted: bool, text: &str) -> String {
     if quoted {
         let inner = escaped(text, |c| is_control(c) || matches!(c, '\\' | '"'));
         format!("\"{inner}\"")
@@ -27,7 +37,7 @@ pub(crate) fn json_controls(json: &str) -> String {
             // The lengths of `\u` escapes allow for the basic plane; all of ours but the tags are in it.
             let mut units = [0; 2];
             for unit in c.encode_utf16(&mut units) {
-                let _infallible = write!(safe, "\\u{unit:04x}");
+                safe.push_str(&format!("\\u{unit:04x}"));
             }
         } else {
             safe.push(c);
@@ -86,6 +96,15 @@ mod tests {
         assert_eq!(cell(r"a\nb"), r"a\\nb");
         assert_eq!(cell("a\nb"), r"a\nb");
         assert_eq!(cell("it's"), "it's");
+    }
+
+    #[test]
+    fn words_at_the_end_of_a_line_stay_words() {
+        assert_eq!(words("say \"hi\" twice"), "say \"hi\" twice");
+        assert_eq!(words("\"a\""), r#""\"a\"""#);
+        assert_eq!(words(" a"), "\" a\"");
+        assert_eq!(words(""), "\"\"");
+        assert_eq!(words("a\nb"), r"a\nb");
     }
 
     #[test]

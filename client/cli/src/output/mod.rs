@@ -42,6 +42,11 @@ impl Output {
         Self { format, out: BufWriter::new(io::stdout()) }
     }
 
+    /// Whether a person looks at it who asked for no details.
+    pub(crate) fn is_table(&self) -> bool {
+        self.format == Format::Table
+    }
+
     /// Shows one record.
     ///
     /// # Errors

@@ -3,7 +3,6 @@
 use crate::output::escape;
 use crate::output::time::rfc3339;
 use crate::output::tree::Tree;
-use std::borrow::Cow;
 use std::io::{self, Write};
 use unicode_width::UnicodeWidthStr as _;
 
@@ -13,17 +12,28 @@ pub(crate) struct Column {
     title: &'static str,
     path: &'static str,
     wide: bool,
+    words: bool,
 }
 
 impl Column {
     /// A column shown always.
     pub(crate) const fn new(title: &'static str, path: &'static str) -> Self {
-        Self { title, path, wide: false }
+        Self { title, path, wide: false, words: false }
     }
 
     /// A column shown in the wide format only.
     pub(crate) const fn wide(title: &'static str, path: &'static str) -> Self {
-        Self { title, path, wide: true }
+        Self { title, path, wide: true, words: false }
+    }
+
+    /// A last column of words, which need no quotes.
+    pub(crate) const fn words(title: &'static str, path: &'static str) -> Self {
+        Self { title, path, wide: false, words: true }
+    }
+
+    fn cell(&self, record: &Tree) -> Cell {
+        let value = record.at(self.path);
+        if self.words { Cell::of_words(self.path, value) } else { Cell::new(self.path, value) }
     }
 
     /// Where in a record its value lies.
@@ -51,10 +61,8 @@ impl Table {
 
     /// Writes the records of one page, and the titles before the first.
     pub(crate) fn rows(&mut self, out: &mut impl Write, records: &[Tree]) -> io::Result<()> {
-        let rows: Vec<Vec<Cell>> = records
-            .iter()
-            .map(|record| self.columns.iter().map(|c| Cell::new(c.path, record.at(c.path))).collect())
-            .collect();
+        let rows: Vec<Vec<Cell>> =
+            records.iter().map(|record| self.columns.iter().map(|column| column.cell(record)).collect()).collect();
         for row in &rows {
             for (width, cell) in self.widths.iter_mut().zip(row) {
                 *width = (*width).max(cell.text.width());
@@ -122,7 +130,7 @@ fn flatten(path: String, value: &Tree, lines: &mut Vec<(String, String)>) {
             }
         }
         value => {
-            let text = Cell::new(&path, value).text;
+            let text = Cell::of_words(&path, value).text;
             lines.push((path, text));
         }
     }
@@ -144,6 +152,13 @@ impl Cell {
         }
     }
 
+    fn of_words(path: &str, value: &Tree) -> Self {
+        match value {
+            Tree::Text(text) => Self::left(escape::words(text)),
+            value => Self::new(path, value),
+        }
+    }
+
     fn left(text: impl Into<String>) -> Self {
         Self { text: text.into(), right: false }
     }
@@ -159,10 +174,11 @@ fn words(value: &Tree) -> String {
         Tree::Raw(json) => escape::controls(json.get()),
         Tree::List(items) if items.is_empty() => "-".to_owned(),
         Tree::List(items) => items.iter().map(words).collect::<Vec<_>>().join(","),
-        Tree::Map(entries) if entries.is_empty() => "-".to_owned(),
         Tree::Map(entries) => {
-            let pair = |(name, value): &(Cow<'static, str>, Tree)| format!("{}={}", escape::cell(name), words(value));
-            entries.iter().map(pair).collect::<Vec<_>>().join(",")
+            // Counts by cause: those of 0 would only hide the others.
+            let told = entries.iter().filter(|(_, value)| *value != Tree::Number(0));
+            let pairs: Vec<_> = told.map(|(name, value)| format!("{}={}", escape::cell(name), words(value))).collect();
+            if pairs.is_empty() { "-".to_owned() } else { pairs.join(",") }
         }
     }
 }
@@ -211,6 +227,13 @@ mod tests {
         assert!(!table.contains('\u{1b}'));
         assert_eq!(table.lines().count(), 2);
         assert!(table.contains(r"a\u{1b}[31m\nb"));
+    }
+
+    #[test]
+    fn counts_by_cause_leave_out_what_did_not_happen() {
+        let causes = Map::new().with("done", 2_u64).with("discarded", 0_u64).with("sought", 1_u64);
+        assert_eq!(words(&causes.done()), "done=2,sought=1");
+        assert_eq!(words(&Map::new().with("done", 0_u64).done()), "-");
     }
 
     #[test]

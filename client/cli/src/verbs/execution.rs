@@ -4,7 +4,7 @@ use crate::connection::Connection;
 use crate::exit::Failure;
 use crate::output::{Column, Map, Output, Tree};
 use crate::verbs::PAGE_SIZE;
-use crate::verbs::execution_view::{record, story};
+use crate::verbs::execution_view::{judgement, line, record, story};
 use clap::builder::NonEmptyStringValueParser;
 use weir_proto::v1::{
     Execution, ExecutionState, ExplainExecutionRequest, GetExecutionRequest, ListExecutionsRequest, Resolution,
@@ -28,6 +28,9 @@ const COLUMNS: &[Column] = &[
     Column::wide("CONTRADICTION", "contradiction"),
     Column::wide("FIRST SEEN", "first_seen_unix_ms"),
 ];
+
+/// What a story is told in.
+const STORY: &[Column] = &[Column::new("AT", "at_unix_ms"), Column::words("WHAT", "text")];
 
 /// The verbs of executions.
 #[derive(Debug, clap::Subcommand)]
@@ -193,7 +196,14 @@ async fn ls(args: LsArgs, connection: &Connection, output: &mut Output) -> Resul
 async fn explain(name: NameArgs, connection: &Connection, output: &mut Output) -> Result<(), Failure> {
     let request = ExplainExecutionRequest { tenant: name.tenant, execution_id: name.execution_id };
     let answer = connection.call(connection.executions().explain_execution(request)).await?;
-    Ok(output.one(&story(answer))?)
+    if !output.is_table() {
+        return Ok(output.one(&story(answer))?);
+    }
+    output.one(&judgement(&answer))?;
+    let lines: Vec<_> = answer.story.into_iter().map(line).collect();
+    let mut list = output.list("story", STORY);
+    list.page(&lines)?;
+    Ok(list.finish(&[])?)
 }
 
 /// A dry run shows the execution as it is and what would be decided; it changes nothing and asks the broker for nothing

@@ -46,8 +46,14 @@ pub(super) fn story(explained: ExplainExecutionResponse) -> Tree {
         .done()
 }
 
-fn line(line: StoryLine) -> Map {
-    Map::new().with("at_unix_ms", line.at_unix_ms).with("text", line.text)
+/// The verdict alone, in a word and in a line.
+pub(super) fn judgement(explained: &ExplainExecutionResponse) -> Tree {
+    Map::new().with("verdict", enums::verdict(explained.verdict)).with("summary", explained.summary.as_str()).done()
+}
+
+/// A line of a story.
+pub(super) fn line(line: StoryLine) -> Tree {
+    Map::new().with("at_unix_ms", line.at_unix_ms).with("text", line.text).done()
 }
 
 fn begin(begin: ExecutionBegin) -> Map {

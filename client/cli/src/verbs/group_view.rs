@@ -40,7 +40,7 @@ pub(super) const PARKED: &[Column] = &[
     Column::new("PARKED", "parked_unix_ms"),
     Column::new("FAILED", "failed"),
     Column::new("LOST", "lease_lost"),
-    Column::new("REASON", "reason"),
+    Column::words("REASON", "reason"),
 ];
 
 /// A group.

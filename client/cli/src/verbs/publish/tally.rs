@@ -83,7 +83,7 @@ impl Tally {
     /// Counts lines that were not sent because earlier ones of their channel were given up.
     pub(super) fn not_sent(&mut self, channel: &ChannelKey, lines: &[u64], refused: &Refused) -> String {
         self.reject(lines.len(), refused.code());
-        format!("{} not sent, so as not to pass what was refused: {refused}", these(channel, lines))
+        format!("{} not sent: {refused}", these(channel, lines))
     }
 
     /// The input broke off.
