@@ -2,10 +2,12 @@
 //!
 //! Bounds: a text of [`TEXT_BYTES_MAX`], collections [`DEPTH_MAX`] deep, one document. Refused: anchors and aliases (a
 //! few of them make a tree of any size, and a reader cannot see what a line means), tags (a value's type follows from
-//! its key), keys that are no plain words.
+//! its key), keys that are no plain words. Planes that are left alone may hold all of these: nothing in them is ever
+//! written out or looked at, only the bounds hold for them too.
 
 use super::fault::Findings;
 use super::node::{Entry, Mark, Node, Value};
+use super::planes::{OTHER_PLANES, PATTERNS};
 use saphyr_parser::{Event, Marker, Parser, ScalarStyle};
 
 /// Most bytes of a configuration file: 1 MiB.
@@ -68,21 +70,21 @@ impl Tree {
     fn take(&mut self, event: Event<'_>, at: Mark, findings: &mut Findings) -> bool {
         match event {
             Event::Alias(_) => {
-                findings.fault(at, "", "aliases (`*name`) are refused: write the value out");
+                self.refuse(at, "aliases (`*name`) are refused: write the value out", findings);
                 self.place(Node { at, value: Value::Refused }, findings);
             }
             Event::Scalar(text, style, anchor, tag) => {
-                refuse_decoration(anchor, tag.is_some(), at, findings);
+                self.refuse_decoration(anchor, tag.is_some(), at, findings);
                 let value = Value::Scalar { text: text.into_owned(), plain: style == ScalarStyle::Plain };
                 self.place(Node { at, value }, findings);
             }
             Event::SequenceStart(anchor, tag) => {
-                refuse_decoration(anchor, tag.is_some(), at, findings);
+                self.refuse_decoration(anchor, tag.is_some(), at, findings);
                 self.open.push(Open::List { at, items: Vec::new() });
                 return self.check_depth(at, findings);
             }
             Event::MappingStart(anchor, tag) => {
-                refuse_decoration(anchor, tag.is_some(), at, findings);
+                self.refuse_decoration(anchor, tag.is_some(), at, findings);
                 self.open.push(Open::Map { at, entries: Vec::new(), key: Key::Awaited });
                 return self.check_depth(at, findings);
             }
@@ -108,44 +110,68 @@ impl Tree {
         fits
     }
 
+    /// Whether what is read next belongs to a plane that is left alone.
+    fn is_left_alone(&self) -> bool {
+        let key_at = |depth: usize| match self.open.get(depth) {
+            Some(Open::Map { key: Key::Read { text, .. }, .. }) => text.as_str(),
+            _ => "",
+        };
+        let plane = if key_at(0) == PATTERNS { key_at(1) } else { key_at(0) };
+        OTHER_PLANES.contains(&plane)
+    }
+
+    /// Tells a fault, unless it lies in a plane that is left alone.
+    fn refuse(&self, at: Mark, message: impl Into<String>, findings: &mut Findings) {
+        if !self.is_left_alone() {
+            findings.fault(at, "", message);
+        }
+    }
+
+    fn refuse_decoration(&self, anchor: usize, tagged: bool, at: Mark, findings: &mut Findings) {
+        if anchor != 0 {
+            self.refuse(at, "anchors (`&name`) are refused: write the value out where it is used", findings);
+        }
+        if tagged {
+            self.refuse(at, "tags (`!name`) are refused: a value's type follows from its key", findings);
+        }
+    }
+
     /// Puts a finished node where it belongs: into the innermost open collection, or at the root.
     fn place(&mut self, mut node: Node, findings: &mut Findings) {
+        if matches!(self.open.last(), Some(Open::Map { key: Key::Awaited, .. })) {
+            self.place_key(node, findings);
+            return;
+        }
         match self.open.last_mut() {
             None => self.root = Some(node),
             Some(Open::List { items, .. }) => items.push(node),
-            Some(Open::Map { entries, key, .. }) => match std::mem::replace(key, Key::Awaited) {
-                Key::Awaited => *key = as_key(node, findings),
-                Key::Read { text, at: key_at } => {
+            Some(Open::Map { entries, key, .. }) => {
+                if let Key::Read { text, at: key_at } = std::mem::replace(key, Key::Awaited) {
                     // An unwritten value has no place of its own: the parser would name the next token's.
                     if node.is_null() {
                         node.at = key_at;
                     }
                     entries.push(Entry { key: text, key_at, value: node });
                 }
-                Key::Refused => {}
-            },
+            }
         }
     }
-}
 
-fn as_key(node: Node, findings: &mut Findings) -> Key {
-    match node.value {
-        Value::Scalar { text, .. } => Key::Read { text, at: node.at },
-        Value::Refused => Key::Refused,
-        Value::List(_) | Value::Map(_) => {
-            let message =
-                format!("a key has to be a word, not {}; a text with {{ or [ belongs into quotes", node.kind());
-            findings.fault(node.at, "", message);
-            Key::Refused
+    /// Takes a finished node as the key of the innermost mapping.
+    fn place_key(&mut self, node: Node, findings: &mut Findings) {
+        let Node { at, value } = node;
+        let read = match value {
+            Value::Scalar { text, .. } => Key::Read { text, at },
+            Value::Refused => Key::Refused,
+            Value::List(_) | Value::Map(_) => {
+                let kind = if matches!(value, Value::List(_)) { "a list" } else { "a mapping" };
+                let message = format!("a key has to be a word, not {kind}; a text with {{ or [ belongs into quotes");
+                self.refuse(at, message, findings);
+                Key::Refused
+            }
+        };
+        if let Some(Open::Map { key, .. }) = self.open.last_mut() {
+            *key = read;
         }
-    }
-}
-
-fn refuse_decoration(anchor: usize, tagged: bool, at: Mark, findings: &mut Findings) {
-    if anchor != 0 {
-        findings.fault(at, "", "anchors (`&name`) are refused: write the value out where it is used");
-    }
-    if tagged {
-        findings.fault(at, "", "tags (`!name`) are refused: a value's type follows from its key");
     }
 }

@@ -203,6 +203,11 @@ fn yaml_that_is_none_or_more_than_weir_reads_is_refused_where_it_stands() {
         ("broker: &b { sync: always }", &[(1, 9, "", "anchors")]),
         ("broker: !x { sync: always }", &[(1, 9, "", "tags")]),
         ("broker: { sync: &s always, data_dir: *s }", &[(1, 17, "", "anchors"), (1, 38, "", "aliases")]),
+        (
+            "capability_plane: &c {}\nbroker: *c\ncontract: { capability_plane: &d {} }\n",
+            &[(2, 9, "", "aliases"), (3, 13, "contract.capability_plane", "unknown field"), (3, 31, "", "anchors")],
+        ),
+        ("*b : {}", &[(1, 1, "", "not valid YAML")]),
         ("broker: {}\n---\nbroker: {}\n", &[(2, 1, "", "a second document")]),
         ("[a]: b", &[(1, 1, "", "a key has to be a word, not a list")]),
     ];
@@ -210,6 +215,8 @@ fn yaml_that_is_none_or_more_than_weir_reads_is_refused_where_it_stands() {
         check(text, expected);
     }
     check(&"[".repeat(100), &[(1, 33, "", "nested deeper than 32 levels")]);
+    let left_alone = format!("capability_plane: {}", "[".repeat(100));
+    check(&left_alone, &[(1, 50, "", "nested deeper than 32 levels")]);
     check(&" ".repeat(1024 * 1024 + 1), &[(1, 1, "", "at most 1048576 (1 MiB)")]);
 }
 

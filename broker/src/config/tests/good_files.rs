@@ -90,6 +90,18 @@ communication_patterns:
         notes.iter().map(|n| (n.0.line, n.0.column, n.0.key_path.as_str())).collect();
     assert_eq!(places, [(2, 1, "capability_plane"), (4, 3, "communication_patterns.collaboration_plane")]);
     assert!(notes[0].to_string().contains("left alone"));
+
+    let text = "
+communication_patterns:
+  capability_plane:
+    base: &base { timeout: 5 }
+    tool: !remote { <<: *base, ? [a, b] : c, {{ name }}: d }
+    *base : e
+  internal_plane: [{ channel: a }]
+collaboration_plane: &all [*base, *all]
+";
+    let config = FileConfig::from_text(text).unwrap();
+    assert_eq!((config.policies.len(), config.notes.len()), (1, 2));
 }
 
 #[test]
