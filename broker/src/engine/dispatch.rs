@@ -5,6 +5,7 @@ use super::Engine;
 use super::command::{DeliveryMeta, Out, Reply, Turn};
 use super::compose::OwnMessage;
 use super::head::MessageHead;
+use super::live::Weight;
 use super::row_key::RowKey;
 use super::want::Want;
 use crate::journal::entry::{Entry, ExecutionHash, Grant, PartitionKey, Passed, TaskHash};
@@ -19,7 +20,7 @@ const LOOKED_AT_MAX: usize = 4096;
 /// What the next message of a partition comes to.
 enum Next {
     /// Hand it out.
-    Grant { head: Arc<MessageHead>, execution: Option<ExecutionHash> },
+    Grant { head: Arc<MessageHead>, execution: Option<ExecutionHash>, weight: Weight },
     /// Rows are missing.
     Fetch(RowKey),
     /// It leaves, or waits: these entries say so.
@@ -84,9 +85,9 @@ impl Engine {
                     self.memory.push_ready(key);
                     epoch = epoch.max(self.memory.counters.epoch);
                 }
-                Next::Grant { head, execution } => {
+                Next::Grant { head, execution, weight } => {
                     let first_of = |id: &SessionId, hands: &BTreeMap<SessionId, Hand>| !hands.contains_key(id);
-                    let Some(session) = self.choose(no, key, u64::from(head.bytes), |id| first_of(id, &hands)) else {
+                    let Some(session) = self.choose(no, key, weight, |id| first_of(id, &hands)) else {
                         back.push(key);
                         // Somebody has room for a smaller message; look at no more than a few.
                         if back.len() > 16 {
@@ -101,8 +102,7 @@ impl Engine {
                     epoch = epoch.next();
                     window -= 1;
                     if let Some(live) = self.live.get_mut(&session) {
-                        live.credit.messages -= 1;
-                        live.credit.bytes = live.credit.bytes.saturating_sub(u64::from(head.bytes));
+                        live.charge(weight);
                     }
                     let grant = Grant { channel: key.channel, task: key.task, offset, epoch, execution };
                     hands.entry(session).or_default().grants.push((grant, head));
@@ -167,7 +167,8 @@ impl Engine {
             return Next::Step(vec![passed(Passed::Settled(SettledCause::SkippedFinal))]);
         }
         let execution = execution.filter(|_| spec.executes && head.is_request);
-        Next::Grant { head: Arc::clone(head), execution }
+        let product = row.map_or(0, |row| row.artifact_ref.len() as u64);
+        Next::Grant { head: Arc::clone(head), execution, weight: Weight { message: u64::from(head.bytes), product } }
     }
 
     /// The member for this partition: the one that served it last if it has room, else the least loaded.
@@ -175,12 +176,12 @@ impl Engine {
         &self,
         no: GroupNo,
         key: PartitionKey,
-        bytes: u64,
+        weight: Weight,
         first: impl Fn(&SessionId) -> bool,
     ) -> Option<SessionId> {
         let group = self.memory.groups.get(&no)?;
         let has_room = |id: &SessionId| {
-            self.live.get(id).is_some_and(|live| live.has_room(bytes, first(id)))
+            self.live.get(id).is_some_and(|live| live.has_room(weight, first(id)))
                 && self.memory.sessions.get(id).is_some_and(|session| session.leases.len() < HELD_MAX)
         };
         let affinity = self.memory.partition(key).and_then(|p| p.affinity).filter(|id| group.sessions.contains(id));

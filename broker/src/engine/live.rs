@@ -1,7 +1,8 @@
 //! What is known of a session only while the process lives.
 
 use super::command::Ticket;
-use crate::model::{HeldAnswer, Notice, UnixMillis};
+use crate::model::limits::{DELIVERY_BYTES_MAX, HELD_EPOCH_BYTES_MAX};
+use crate::model::{FetchLimits, HeldAnswer, Notice, UnixMillis};
 
 /// Notices kept for a session that fetches; later ones push out the oldest.
 const NOTICES_MAX: usize = 64;
@@ -19,6 +20,24 @@ pub(super) struct WaitingFetch {
 pub(super) struct Credit {
     pub(super) messages: u32,
     pub(super) bytes: u64,
+}
+
+impl Credit {
+    /// What a fetch leaves for messages: its answer also says what became of the epochs held.
+    pub(super) fn of_fetch(limits: &FetchLimits, held: &HeldAnswer) -> Self {
+        let epochs = (held.kept.len() + held.lost.len()) as u64;
+        let bytes = limits.max_bytes.saturating_sub(epochs * HELD_EPOCH_BYTES_MAX);
+        Self { messages: limits.max_messages, bytes }
+    }
+}
+
+/// What a message to be handed out weighs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Weight {
+    /// Its bytes, as they were published.
+    pub(super) message: u64,
+    /// Bytes of the name of its execution's product, which is told beside it.
+    pub(super) product: u64,
 }
 
 /// A session's liveness, credit and waiting fetch.
@@ -49,8 +68,62 @@ impl Live {
         self.notices.push(notice);
     }
 
-    /// Whether a message of so many bytes may be handed to it.
-    pub(super) const fn has_room(&self, bytes: u64, first: bool) -> bool {
-        self.credit.messages > 0 && (first || self.credit.bytes >= bytes)
+    /// Whether a message of that weight may be handed to it.
+    pub(super) const fn has_room(&self, weight: Weight, first: bool) -> bool {
+        self.credit.messages > 0 && (first || self.credit.bytes >= self.cost(weight))
+    }
+
+    /// A message of that weight is handed to it.
+    pub(super) const fn charge(&mut self, weight: Weight) {
+        self.credit.bytes = self.credit.bytes.saturating_sub(self.cost(weight));
+        self.credit.messages = self.credit.messages.saturating_sub(1);
+    }
+
+    /// What a message takes of its bytes. A stream's credit counts messages alone, as the member that gives it does; a
+    /// fetch names the size of its whole answer.
+    const fn cost(&self, weight: Weight) -> u64 {
+        match self.stream {
+            Some(_) => weight.message,
+            None => weight.message + weight.product + DELIVERY_BYTES_MAX,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Epoch;
+
+    const WEIGHT: Weight = Weight { message: 100, product: 20 };
+    const WHOLE: u64 = 120 + DELIVERY_BYTES_MAX;
+
+    fn live(bytes: u64, stream: Option<Ticket>) -> Live {
+        Live { credit: Credit { messages: 2, bytes }, stream, ..Live::default() }
+    }
+
+    #[test]
+    fn s15_a_fetch_pays_for_all_that_its_answer_says_and_the_first_message_always_fits() {
+        assert!(live(0, None).has_room(WEIGHT, true));
+        assert!(!live(WHOLE - 1, None).has_room(WEIGHT, false));
+        let mut fetching = live(WHOLE, None);
+        assert!(fetching.has_room(WEIGHT, false));
+        fetching.charge(WEIGHT);
+        assert_eq!(fetching.credit, Credit { messages: 1, bytes: 0 });
+    }
+
+    #[test]
+    fn a_stream_pays_for_messages_alone_as_its_member_counts_them() {
+        let mut streaming = live(100, Some(Ticket(1)));
+        assert!(streaming.has_room(WEIGHT, false));
+        streaming.charge(WEIGHT);
+        assert_eq!(streaming.credit, Credit { messages: 1, bytes: 0 });
+    }
+
+    #[test]
+    fn what_is_said_of_held_epochs_leaves_less_for_messages() {
+        let limits = FetchLimits { max_messages: 7, max_bytes: 1000, wait_ms: 0, lease_ms: 0 };
+        let held = HeldAnswer { kept: vec![(Epoch(1), Epoch(1))], lost: vec![Epoch(2)] };
+        let credit = Credit::of_fetch(&limits, &held);
+        assert_eq!(credit, Credit { messages: 7, bytes: 1000 - 2 * HELD_EPOCH_BYTES_MAX });
     }
 }

@@ -38,7 +38,7 @@ impl Engine {
             turn.outs.push(Out::Reply(earlier.ticket, reply));
         }
         live.lease_ms = limits.lease_ms;
-        live.credit = Credit { messages: limits.max_messages, bytes: limits.max_bytes };
+        live.credit = Credit::of_fetch(&limits, &held);
         live.fetch = Some(WaitingFetch { ticket, until: now.plus(limits.wait_ms), held });
         Ok(None)
     }

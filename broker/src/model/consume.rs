@@ -37,7 +37,7 @@ pub struct SessionRef {
 pub struct FetchLimits {
     /// Most messages; at least 1.
     pub max_messages: u32,
-    /// Most payload bytes; the first message always fits.
+    /// Most bytes of the answer, messages and what is told beside them; the first message always fits.
     pub max_bytes: u64,
     /// How long to wait for the first message, in milliseconds.
     pub wait_ms: u64,

@@ -54,8 +54,13 @@ pub const REASON_BYTES_KEPT: usize = 512;
 pub const RETRY_DELAY_MS_MAX: u64 = 7 * 24 * 3600 * 1000;
 /// Most messages of one fetch.
 pub const FETCH_MESSAGES_MAX: u32 = 1000;
-/// Bytes of messages in one fetch where the caller says nothing.
-pub const FETCH_BYTES_DEFAULT: u64 = 4 * 1024 * 1024;
+/// Bytes of a fetch's answer where the caller says nothing: what gRPC clients take by default (4 MiB), less some room for
+/// notices and what goes around the answer.
+pub const FETCH_BYTES_DEFAULT: u64 = 4 * 1024 * 1024 - 16 * 1024;
+/// Most bytes an answer says beside a message it hands out, but for the name of the execution's product.
+pub const DELIVERY_BYTES_MAX: u64 = 576;
+/// Most bytes an answer says of an epoch that the caller holds.
+pub const HELD_EPOCH_BYTES_MAX: u64 = 24;
 /// Longest wait of a fetch.
 pub const FETCH_WAIT_MS_MAX: u64 = 60_000;
 /// Longest wait for an execution.

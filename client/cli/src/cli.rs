@@ -90,6 +90,7 @@ mod tests {
             vec!["weirctl", "pub", "--policy", "p", "--channel", "a:b:c"],
             vec!["weirctl", "sub", "--policy", "p", "--group", "g", "--selector", "*:a"],
             vec!["weirctl", "sub", "--policy", "p", "--group", "g", "--settle", "maybe"],
+            vec!["weirctl", "sub", "--policy", "p", "--group", "g", "--session-timeout-ms", "999"],
             vec!["weirctl", "execution", "get", "x1"],
         ] {
             assert_eq!(Cli::try_parse_from(&words).unwrap_err().exit_code(), 2, "{words:?}");

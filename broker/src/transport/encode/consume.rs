@@ -189,9 +189,50 @@ pub(crate) fn complete_result(lease: LeaseRef, result: CompleteResult) -> wire::
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Epoch, Offset, Reason, Refusal};
+    use crate::model::{ChannelRef, Epoch, ExecutionHint, ExecutionState, Offset, Reason, Refusal, UnixMillis, limits};
+    use prost::Message as _;
 
     const LEASE: LeaseRef = LeaseRef { epoch: Epoch(3), offset: Offset(4) };
+
+    #[test]
+    fn an_answer_says_no_more_beside_a_message_and_of_an_epoch_than_is_counted() {
+        let name = |bytes: usize| "n".repeat(bytes);
+        let artifact_ref = name(limits::ARTIFACT_REF_BYTES_MAX);
+        let (message, product) = (vec![0; 1 << 24], artifact_ref.len());
+        let counted = message.len() + product + usize::try_from(limits::DELIVERY_BYTES_MAX).unwrap();
+        let causes = [GoneCause::Ttl, GoneCause::Deadline, GoneCause::Retention, GoneCause::Trimmed, GoneCause::Purged];
+        let most = delivery(Delivery {
+            channel: ChannelRef {
+                policy: name(limits::POLICY_NAME_BYTES_MAX),
+                tenant: name(limits::AGENT_BYTES_MAX),
+                agent: name(limits::AGENT_BYTES_MAX),
+            },
+            offset: Offset(u64::MAX),
+            task_id: name(limits::NAME_BYTES_MAX),
+            message: message.into(),
+            epoch: Epoch(u64::MAX),
+            attempt: u32::MAX,
+            acquired: u32::MAX,
+            failed: u32::MAX,
+            lease_lost: u32::MAX,
+            published_at: UnixMillis(u64::MAX),
+            lease_expires: Some(UnixMillis(u64::MAX)),
+            time_left_ms: Some(u64::MAX),
+            execution: Some(ExecutionHint {
+                state: ExecutionState::Unknown,
+                artifact_ref,
+                since: UnixMillis(u64::MAX),
+            }),
+            skipped: causes.map(|cause| (cause, u64::MAX)).to_vec(),
+        });
+        let alone = wire::FetchResponse { deliveries: vec![most], ..Default::default() };
+        assert!(alone.encoded_len() <= counted, "{} of {counted}", alone.encoded_len());
+
+        let epoch = Epoch(u64::MAX);
+        let answer = HeldAnswer { kept: vec![(epoch, epoch); 10], lost: vec![epoch; 10] };
+        let said = held(true, answer).unwrap().encoded_len() as u64;
+        assert!(said <= 20 * limits::HELD_EPOCH_BYTES_MAX, "{said}");
+    }
 
     #[test]
     fn each_result_names_its_lease_and_keeps_its_place() {

@@ -52,7 +52,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TIME")]
     idle_exit: Option<DurationArg>,
     /// How long this member may be silent before it loses what it holds, in milliseconds
-    #[arg(long, value_name = "MS", default_value_t = 30_000, value_parser = clap::value_parser!(u64).range(300..=3_600_000))]
+    #[arg(long, value_name = "MS", default_value_t = 30_000, value_parser = clap::value_parser!(u64).range(1_000..=3_600_000))]
     session_timeout_ms: u64,
     /// Do not make the group if it is not there
     #[arg(long)]
