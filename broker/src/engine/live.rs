@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn a_stream_pays_for_messages_alone_as_its_member_counts_them() {
-        let mut streaming = live(100, Some(Ticket(1)));
+        let mut streaming = live(100, Some(1));
         assert!(streaming.has_room(WEIGHT, false));
         streaming.charge(WEIGHT);
         assert_eq!(streaming.credit, Credit { messages: 1, bytes: 0 });
