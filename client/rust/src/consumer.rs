@@ -1,195 +1,241 @@
-//! One member of a group: fetches, hands to handlers, ends leases. [`Worker`] begins requests before it acts,
-//! [`Subscriber`] never does.
+//! What a worker and a subscriber have in common: one session that fetches, hands messages to a handler, and settles.
+//!
+//! One fetch is in flight at a time, for as many messages as there are free places, and says which leases this process
+//! really works on. Each message is a job of its own; since the broker leases one message of a task at a time, a task's
+//! messages are worked on one after the other.
 
-mod one;
-mod options;
-#[cfg(test)]
-mod tests;
+mod act;
+mod begin;
+mod enter;
+mod report;
 
-pub use options::ConsumerOptions;
-
+use crate::backoff::Backoff;
 use crate::connect::Client;
+use crate::ending::Settle;
 use crate::error::ClientError;
 use crate::heartbeat::Heartbeat;
-use crate::holding::Holding;
-use crate::job::{Handler, HandlerError, Job, Outcome, handler};
-use one::Handling;
-use std::future::Future;
+use crate::job::Handler;
+use crate::lease::Lease;
+use crate::options::{ConsumerOptions, millis};
+use crate::session::{Session, says_stale};
+use crate::settler::{Settled, Settler};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
-use weir_proto::v1;
+use weir_proto::v1::{AlreadyFinal, Delivery, ErrorReason, FetchRequest, FetchResponse, LeaveRequest, SettleOutcome};
 
-/// How long one fetch waits for a message.
-const FETCH_WAIT_MS: u64 = 5_000;
+/// How long handlers have, once their tokens have fired at the end of a stop, before they are given up.
+const GRACE: Duration = Duration::from_secs(2);
+/// How long the last calls of a stop may take, and then the leave.
+const CLOSE_LIMIT: Duration = Duration::from_secs(5);
 
-/// A member that acts: for a request it begins, runs the handler, and completes; other messages it hands to the handler
-/// and settles. One task's messages come strictly in order, tasks in parallel.
-///
-/// ```no_run
-/// # async fn demo(client: weir_client::Client) -> Result<(), weir_client::ClientError> {
-/// use weir_client::{ConsumerOptions, HandlerError, Outcome};
-///
-/// let options = ConsumerOptions::new("acme", "task_events", "refunders", "worker-1");
-/// let worker = client.worker(options, |job| async move {
-///     // Pay, with job.message().execution_id as the provider's idempotency key if it takes one.
-///     let receipt = pay(&job.message().payload).await.map_err(HandlerError::failed)?;
-///     Ok(Outcome::completed(receipt))
-/// });
-/// worker.run().await
-/// # }
-/// # async fn pay(_: &[u8]) -> Result<String, std::io::Error> { Ok("receipt".into()) }
-/// ```
-#[derive(Debug)]
-pub struct Worker(Consumer);
+/// Told of a request that is not worked on because its execution has ended before.
+pub(crate) type OnAlreadyFinal = Box<dyn Fn(&Delivery, &AlreadyFinal) + Send + Sync>;
 
-/// A member that only watches: it never begins, so no request is ever acted on through it.
-#[derive(Debug)]
-pub struct Subscriber(Consumer);
-
-impl Client {
-    /// A member that acts. `handler` gets every message of the group that this member is handed.
-    pub fn worker<F, Ends>(&self, options: ConsumerOptions, function: F) -> Worker
-    where
-        F: Fn(Job) -> Ends + Send + Sync + 'static,
-        Ends: Future<Output = Result<Outcome, HandlerError>> + Send + 'static,
-    {
-        Worker(Consumer::new(self.clone(), options, handler(function), true))
-    }
-
-    /// A member that watches. `handler` gets every message of the group that this member is handed.
-    pub fn subscriber<F, Ends>(&self, options: ConsumerOptions, function: F) -> Subscriber
-    where
-        F: Fn(Job) -> Ends + Send + Sync + 'static,
-        Ends: Future<Output = Result<Outcome, HandlerError>> + Send + 'static,
-    {
-        Subscriber(Consumer::new(self.clone(), options, handler(function), false))
-    }
+/// What differs between a worker and a subscriber.
+pub(crate) enum Role {
+    /// Begins requests, and leaves replays alone.
+    Works(Option<OnAlreadyFinal>),
+    /// Begins nothing, and sees all.
+    Watches,
 }
 
-macro_rules! member {
-    ($name:ident) => {
-        impl $name {
-            /// Fires to stop it; clones share it.
-            #[must_use]
-            pub fn stopper(&self) -> CancellationToken {
-                self.0.stop.clone()
-            }
-
-            /// Runs until it is stopped. Then nothing more is fetched, handlers have the options' `drain` to end, and the
-            /// session leaves.
-            ///
-            /// # Errors
-            /// What the broker refuses for good, such as a group that does not exist. Failures that may pass are sat
-            /// out, a restart of the broker among them.
-            pub async fn run(self) -> Result<(), ClientError> {
-                self.0.run().await
-            }
-        }
-    };
+/// A consumer that does not run yet.
+pub(crate) struct Setup {
+    pub(crate) client: Client,
+    pub(crate) options: ConsumerOptions,
+    pub(crate) role: Role,
+    pub(crate) handler: Handler,
+    pub(crate) stop: CancellationToken,
 }
 
-member!(Worker);
-member!(Subscriber);
-
+/// A consumer that runs.
 struct Consumer {
     client: Client,
+    session: Arc<Session>,
+    settler: Settler,
     options: ConsumerOptions,
+    role: Role,
     handler: Handler,
-    begins: bool,
-    stop: CancellationToken,
 }
 
-impl std::fmt::Debug for Consumer {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Consumer").field("options", &self.options).field("begins", &self.begins).finish_non_exhaustive()
+impl Setup {
+    /// Fetches until told to stop, or until the broker refuses for good; then ends in order.
+    pub(crate) async fn run(self) -> Result<(), ClientError> {
+        self.options.validate()?;
+        let begins = matches!(self.role, Role::Works(_));
+        match enter::enter(&self.client, &self.options, begins, &self.stop).await {
+            Err(_) if self.stop.is_cancelled() => return Ok(()),
+            entered => entered?,
+        }
+        let session = Arc::new(Session::new(&self.options));
+        // Whatever becomes of this future, nothing of it asks the broker for ever.
+        let _closed = session.end.closed.clone().drop_guard();
+        let heartbeat = Heartbeat::start(Arc::clone(&session), self.client.settings().clone(), &self.options)?;
+        let consumer = Arc::new(Consumer {
+            settler: Settler::start(Arc::clone(&session), self.client.clone()),
+            client: self.client,
+            session,
+            options: self.options,
+            role: self.role,
+            handler: self.handler,
+        });
+        let mut jobs = JoinSet::new();
+        let end = tokio::select! {
+            error = consumer.fetch_on(&mut jobs) => Err(error),
+            () = self.stop.cancelled() => Ok(()),
+        };
+        consumer.close(jobs).await;
+        drop(heartbeat);
+        end
     }
 }
 
 impl Consumer {
-    fn new(client: Client, options: ConsumerOptions, handler: Handler, begins: bool) -> Self {
-        Self { client, options, handler, begins, stop: CancellationToken::new() }
-    }
-
-    async fn run(self) -> Result<(), ClientError> {
-        let session = self.options.session();
-        let holding = Holding::default();
-        let heartbeat =
-            Heartbeat::start(self.client.settings().clone(), session.clone(), self.options.lease_ms, holding.clone())?;
-        let mut handlers = JoinSet::new();
-        let outcome = self.fetch_on(&session, &holding, &mut handlers).await;
-        let all = async { while handlers.join_next().await.is_some() {} };
-        // What does not end in time is left to the broker: its lease ends with the session.
-        let _ = tokio::time::timeout(self.options.drain, all).await;
-        drop(heartbeat);
-        let leave = v1::LeaveRequest { session: Some(session) };
-        let _ = self.client.consume_service().leave(leave).await;
-        outcome
-    }
-
-    async fn fetch_on(
-        &self,
-        session: &v1::Session,
-        holding: &Holding,
-        handlers: &mut JoinSet<()>,
-    ) -> Result<(), ClientError> {
+    async fn fetch_on(self: &Arc<Self>, jobs: &mut JoinSet<()>) -> ClientError {
         let places = Arc::new(Semaphore::new(self.options.concurrency));
+        let mut pause = Backoff::new(self.client.settings().backoff);
         loop {
-            while handlers.try_join_next().is_some() {}
-            let place = tokio::select! {
-                () = self.stop.cancelled() => return Ok(()),
-                place = Arc::clone(&places).acquire_owned() => place,
-            };
-            // The semaphore is never closed.
-            let Ok(place) = place else { return Ok(()) };
-            let free = places.available_permits() + 1;
-            drop(place);
-            let fetched = self
-                .client
-                .patience(None, self.stop.clone())
-                .call(|| {
-                    // Built anew for each attempt: what is held may have changed since the last.
-                    let request = v1::FetchRequest {
-                        session: Some(v1::Session { held: Some(holding.list()), ..session.clone() }),
-                        max_messages: u32::try_from(free).unwrap_or(u32::MAX).min(self.options.fetch_messages),
-                        max_bytes: 0,
-                        wait_ms: FETCH_WAIT_MS,
-                        lease_ms: self.options.lease_ms,
-                    };
-                    let mut consume = self.client.consume_service();
-                    async move { consume.fetch(request).await }
-                })
-                .await;
-            let fetched = match fetched {
-                Ok(fetched) => fetched,
-                Err(_) if self.stop.is_cancelled() => return Ok(()),
-                // The session was lost meanwhile: the next fetch joins again under the same id.
-                Err(error) if error.reason == v1::ErrorReason::StaleSession => continue,
-                Err(error) => return Err(error),
-            };
-            holding.answered(fetched.held);
-            holding.noticed(fetched.notices);
-            for delivery in fetched.deliveries {
-                let cancel = holding.take(delivery.epoch, delivery.offset);
-                let Ok(place) = Arc::clone(&places).acquire_owned().await else { return Ok(()) };
-                let handling = Handling {
-                    client: self.client.clone(),
-                    session: session.clone(),
-                    holding: holding.clone(),
-                    handler: Arc::clone(&self.handler),
-                    begins: self.begins,
-                    retry_delay: self.options.retry_delay,
-                };
-                handlers.spawn(async move {
-                    handling.run(delivery, cancel).await;
-                    drop(place);
-                });
+            // Waits for a first free place; the semaphore is never closed.
+            drop(places.acquire().await);
+            while jobs.try_join_next().is_some() {}
+            let (id, asked) = (self.session.id(), Instant::now());
+            match self.fetch(places.available_permits()).await {
+                Ok(response) => {
+                    let idle = response.deliveries.is_empty() && asked.elapsed() < self.options.fetch_wait / 2;
+                    self.session.leases.hear(&response.held.unwrap_or_default());
+                    self.session.hear(response.notices);
+                    for delivery in response.deliveries {
+                        self.take(delivery, &places, jobs);
+                    }
+                    if !idle {
+                        pause.reset();
+                        continue;
+                    }
+                }
+                Err(error) if says_stale(&error) => {
+                    tracing::warn!(%error, "the session is over");
+                    if let Err(error) = self.session.is_stale(id, error) {
+                        return error;
+                    }
+                }
+                Err(error) => return error,
             }
+            // Nothing came, and no wait kept this loop from turning.
+            sleep(pause.next(None)).await;
+        }
+    }
+
+    /// Asks for messages until the broker answers. Each attempt says anew what is held.
+    async fn fetch(&self, free: usize) -> Result<FetchResponse, ClientError> {
+        let mut patience = self.client.patience(None, CancellationToken::new());
+        patience.attempt += self.options.fetch_wait;
+        let max_messages = u32::try_from(free).unwrap_or(u32::MAX).clamp(1, self.options.fetch_messages);
+        let fetch = || {
+            let request = FetchRequest {
+                session: Some(self.session.wire(Some(self.session.held()))),
+                max_messages,
+                max_bytes: self.options.fetch_bytes,
+                wait_ms: millis(self.options.fetch_wait),
+                lease_ms: self.options.lease_ms,
+            };
+            let mut service = self.client.consume_service();
+            async move { service.fetch(request).await }
+        };
+        patience.call(fetch).await
+    }
+
+    /// Makes a job of a delivery. From here to the job's end the lease is in the table.
+    fn take(self: &Arc<Self>, delivery: Delivery, places: &Arc<Semaphore>, jobs: &mut JoinSet<()>) {
+        if delivery.message.is_none() {
+            // Not held, so that the next fetch gives it back.
+            tracing::error!(epoch = delivery.epoch, offset = delivery.offset, "a delivery without a message");
+            return;
+        }
+        let lease = self.session.leases.enter(&delivery, &self.session.end.stopping);
+        let (consumer, place) = (Arc::clone(self), Arc::clone(places).try_acquire_owned());
+        jobs.spawn(async move {
+            let held = InHand { session: &consumer.session, lease };
+            consumer.work(&held.lease, delivery).await;
+            drop((held, place));
+        });
+    }
+
+    async fn settle(&self, lease: &Arc<Lease>, settle: Settle) {
+        if lease.is_lost() {
+            tracing::debug!(epoch = lease.epoch(), offset = lease.offset, "not settled: the lease is over");
+            return;
+        }
+        let gives_back = matches!(settle.outcome, SettleOutcome::Retry | SettleOutcome::Release);
+        let reason = settle.reason.clone();
+        match self.settler.settle(lease, settle).await {
+            Settled::Refused(error) if gives_back && error.reason == ErrorReason::ExecutionBegun => {
+                // Begun, unsafe to repeat, and nobody vouches that nothing was executed.
+                let answer = self.settler.settle(lease, Settle::unknown(reason)).await;
+                self.hear_settled(lease, answer);
+            }
+            settled => self.hear_settled(lease, settled),
+        }
+    }
+
+    fn hear_settled(&self, lease: &Lease, settled: Settled) {
+        let (epoch, offset) = (lease.epoch(), lease.offset);
+        match settled {
+            Settled::Taken => {}
+            Settled::LeaseLost => {
+                tracing::info!(epoch, offset, "settled too late: the lease was over");
+                self.session.leases.lose(lease);
+            }
+            Settled::Refused(error) => {
+                tracing::error!(epoch, offset, %error, "settle refused; the next fetch gives the lease back");
+            }
+            Settled::Unanswered => tracing::warn!(epoch, offset, "not settled before the session was closed"),
+        }
+    }
+
+    /// Lets jobs end within the limit, gives up what still runs, and leaves.
+    async fn close(&self, mut jobs: JoinSet<()>) {
+        let end = &self.session.end;
+        if !ended(&mut jobs, self.options.drain).await {
+            end.stopping.cancel();
+            if !ended(&mut jobs, GRACE).await {
+                end.abandoned.cancel();
+                ended(&mut jobs, CLOSE_LIMIT).await;
+            }
+        }
+        end.closed.cancel();
+        let until = Instant::now() + CLOSE_LIMIT;
+        let leave = || {
+            let request = LeaveRequest { session: Some(self.session.wire(None)) };
+            let mut service = self.client.consume_service();
+            async move { service.leave(request).await }
+        };
+        if let Err(error) = self.client.patience(Some(until), CancellationToken::new()).call(leave).await {
+            tracing::warn!(%error, "left without a word; the session ends by its timeout");
         }
     }
 }
 
-/// Waits between attempts to end a lease: for as long as its session may live.
-const END_PATIENCE: Duration = Duration::from_secs(120);
+/// A lease in the table, for as long as its job lasts, however that ends.
+struct InHand<'a> {
+    session: &'a Session,
+    lease: Arc<Lease>,
+}
+
+impl Drop for InHand<'_> {
+    fn drop(&mut self) {
+        self.session.leases.leave(&self.lease);
+    }
+}
+
+/// Whether all jobs ended within the limit.
+async fn ended(jobs: &mut JoinSet<()>, limit: Duration) -> bool {
+    let all = async { while jobs.join_next().await.is_some() {} };
+    timeout(limit, all).await.is_ok()
+}
+
+#[cfg(test)]
+mod tests;

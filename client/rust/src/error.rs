@@ -47,11 +47,6 @@ impl ClientError {
         }
     }
 
-    /// The system gives no thread.
-    pub(crate) fn no_thread(error: &std::io::Error) -> Self {
-        Self::local(Code::ResourceExhausted, format!("no thread: {error}"))
-    }
-
     /// `field` breaks the rule that `text` states; nothing was sent.
     pub(crate) fn invalid(field: impl Into<String>, text: impl Into<String>) -> Self {
         Self { reason: ErrorReason::InvalidArgument, field: field.into(), ..Self::local(Code::InvalidArgument, text) }
@@ -88,6 +83,11 @@ impl ClientError {
     /// This part of the client was stopped.
     pub(crate) fn stopped(text: impl Into<String>) -> Self {
         Self::local(Code::Cancelled, text)
+    }
+
+    /// The system this runs on did not give what was needed; nothing was sent.
+    pub(crate) fn system(text: impl Into<String>) -> Self {
+        Self::local(Code::Internal, text)
     }
 
     /// The broker's answer lacks what the protocol promises.

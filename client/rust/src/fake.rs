@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, broadcast, watch};
@@ -76,6 +77,10 @@ pub(crate) struct Script {
     pub(crate) begins: Mutex<VecDeque<begin_response::Result>>,
     /// Answers of the next settlements; those after it are taken.
     pub(crate) settles: Mutex<VecDeque<settle_result::Result>>,
+    /// Refusals of the next fetches.
+    pub(crate) stale: Mutex<VecDeque<Refusal>>,
+    /// The answers of so many begins, settles and completes are lost with their connection.
+    pub(crate) lose_answers: AtomicU32,
     /// Answers of the next completes; those after it are taken.
     pub(crate) completes: Mutex<VecDeque<complete_response::Result>>,
 }
@@ -149,6 +154,8 @@ impl Script {
             notices: Mutex::default(),
             begins: Mutex::default(),
             settles: Mutex::default(),
+            stale: Mutex::default(),
+            lose_answers: AtomicU32::new(0),
             completes: Mutex::default(),
         }
     }
@@ -190,6 +197,15 @@ impl Script {
     pub(crate) fn grant(&self, delivery: Delivery) {
         self.ready.lock().push_back(delivery);
         self.grant.notify_one();
+    }
+
+    /// Breaks the connections instead of answering, if the script says so.
+    async fn lose_answer(&self) {
+        let lose = self.lose_answers.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
+        if lose.is_ok() {
+            self.cut_connections();
+            std::future::pending().await
+        }
     }
 
     /// Breaks all connections.

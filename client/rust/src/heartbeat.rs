@@ -1,107 +1,150 @@
-//! Heartbeats on a thread and a connection of their own, so that no handler, however it blocks, stops them.
+//! Keeps a session and its leases alive, on a thread of its own with a runtime and a connection of its own, so that no
+//! handler, however long it blocks its thread, stops the renewal.
+//!
+//! A heartbeat says what is held, as a question: it ends no lease, since deliveries may be on their way that this thread
+//! does not know of, but it learns which of the list are over. Only so does a process that is too busy to fetch.
 
-use crate::connect::Settings;
+use crate::backoff::{Backoff, BackoffBounds};
+use crate::connect::{Client, Settings};
 use crate::error::ClientError;
-use crate::holding::Holding;
-use std::thread::JoinHandle;
+use crate::options::ConsumerOptions;
+use crate::session::{Session, says_stale};
+use std::future::Future;
+use std::sync::Arc;
 use std::time::Duration;
-use tokio_util::sync::CancellationToken;
-use weir_proto::v1;
+use tokio::time::{Instant, sleep_until, timeout};
+use tokio_util::sync::{CancellationToken, DropGuard};
+use tonic::{Response, Status};
+use weir_proto::v1::{ExtendRequest, Extension, HeartbeatRequest, extend_result};
 
 /// Longest time between two heartbeats.
 const INTERVAL_MAX: Duration = Duration::from_secs(5);
-/// The broker's session timeout where the caller names none.
-const TIMEOUT_DEFAULT_MS: u64 = 30_000;
+/// Most extensions in one call.
+const EXTENSIONS_MAX: usize = 1000;
+/// Longest wait before the first repeat of a failed renewal.
+const FIRST_REPEAT: Duration = Duration::from_millis(100);
 
-/// The thread; it ends when this is dropped.
+/// The running thread; it ends when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Heartbeat {
-    stop: CancellationToken,
-    thread: Option<JoinHandle<()>>,
+    _end: DropGuard,
 }
 
 impl Heartbeat {
-    /// Starts it. `lease_ms` 0: leases live as long as the session and need no extending.
+    /// Starts the thread.
     ///
     /// # Errors
-    /// Where the system gives no thread.
+    /// If the system has no thread for it.
     pub(crate) fn start(
+        session: Arc<Session>,
         settings: Settings,
-        session: v1::Session,
-        lease_ms: u64,
-        holding: Holding,
+        options: &ConsumerOptions,
     ) -> Result<Self, ClientError> {
-        let stop = CancellationToken::new();
-        let stopped = stop.clone();
-        let thread = std::thread::Builder::new()
-            .name("weir-heartbeat".to_owned())
+        let no_thread = |error: std::io::Error| ClientError::system(format!("no thread for heartbeats: {error}"));
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(no_thread)?;
+        let end = CancellationToken::new();
+        let until = end.clone();
+        let (interval, lease_ms) = (interval(options.session_timeout_ms, options.lease_ms), options.lease_ms);
+        std::thread::Builder::new()
+            .name("weir-heartbeat".into())
             .spawn(move || {
-                let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-                match runtime {
-                    Ok(runtime) => runtime.block_on(beat(&settings, &session, lease_ms, &holding, &stopped)),
-                    Err(error) => tracing::error!(%error, "no runtime for heartbeats"),
-                }
+                runtime.block_on(async {
+                    let renewal = Renewal { session, client: settings.connect(), lease_ms, interval };
+                    tokio::select! {
+                        () = renewal.run() => {}
+                        () = until.cancelled() => {}
+                    }
+                });
+                // Not to wait for a name look-up that hangs.
+                runtime.shutdown_background();
             })
-            .map_err(|error| ClientError::no_thread(&error))?;
-        Ok(Self { stop, thread: Some(thread) })
+            .map_err(no_thread)?;
+        Ok(Self { _end: end.drop_guard() })
     }
 }
 
-impl Drop for Heartbeat {
-    fn drop(&mut self) {
-        self.stop.cancel();
-        if let Some(thread) = self.thread.take()
-            && thread.join().is_err()
-        {
-            tracing::error!("the heartbeat thread ended by a panic");
-        }
-    }
-}
-
-/// A third of the shorter of session and lease, at most [`INTERVAL_MAX`].
-fn interval(session: &v1::Session, lease_ms: u64) -> Duration {
-    let timeout_ms = if session.session_timeout_ms == 0 { TIMEOUT_DEFAULT_MS } else { session.session_timeout_ms };
-    let shortest = if lease_ms == 0 { timeout_ms } else { timeout_ms.min(lease_ms) };
+/// How often to renew: a third of what the session or its leases last, and at least every 5 s.
+fn interval(session_timeout_ms: u64, lease_ms: u64) -> Duration {
+    let shortest = if lease_ms == 0 { session_timeout_ms } else { session_timeout_ms.min(lease_ms) };
     Duration::from_millis(shortest / 3).min(INTERVAL_MAX)
 }
 
-async fn beat(settings: &Settings, session: &v1::Session, lease_ms: u64, holding: &Holding, stop: &CancellationToken) {
-    let client = settings.connect();
-    let mut consume = client.consume_service();
-    let every = interval(session, lease_ms);
-    while !stop.is_cancelled() {
-        // The list ends nothing here: it is asked which of it are over.
-        let listing = v1::Session { held: Some(holding.list()), ..session.clone() };
-        let request = v1::HeartbeatRequest { session: Some(listing), held: None };
-        let one = async {
-            match consume.heartbeat(request).await {
-                Ok(answer) => {
-                    let answer = answer.into_inner();
-                    holding.answered(answer.held);
-                    holding.noticed(answer.notices);
+struct Renewal {
+    session: Arc<Session>,
+    client: Client,
+    lease_ms: u64,
+    interval: Duration,
+}
+
+impl Renewal {
+    async fn run(&self) {
+        let bounds = BackoffBounds { first: FIRST_REPEAT.min(self.interval), longest: self.interval };
+        let mut backoff = Backoff::new(bounds);
+        let mut due = Instant::now() + self.interval;
+        loop {
+            sleep_until(due).await;
+            due = Instant::now() + self.interval;
+            let (heard, extended) = (self.heartbeat().await, self.extend().await);
+            match heard.and(extended) {
+                Ok(()) => backoff.reset(),
+                Err(error) => {
+                    tracing::warn!(%error, "renewing the session failed, will be repeated");
+                    due = Instant::now() + backoff.next(error.retry_after).min(self.interval);
                 }
-                Err(status) => tracing::debug!(%status, "a heartbeat was not answered; the next one follows"),
             }
-            let extensions = if lease_ms == 0 { Vec::new() } else { holding.extensions(lease_ms) };
-            if !extensions.is_empty() {
-                let request = v1::ExtendRequest { session: Some(session.clone()), extensions };
-                match consume.extend(request).await {
-                    Ok(answer) => {
-                        for result in answer.into_inner().results {
-                            if let Some(v1::extend_result::Result::LeaseLost(_)) = result.result {
-                                holding.lost(result.epoch);
-                            }
-                        }
+        }
+    }
+
+    async fn heartbeat(&self) -> Result<(), ClientError> {
+        let id = self.session.id();
+        let request = HeartbeatRequest { session: Some(self.session.wire(Some(self.session.held()))), held: None };
+        let mut service = self.client.consume_service();
+        match self.answer(service.heartbeat(request)).await {
+            Ok(response) => {
+                self.session.leases.hear(&response.held.unwrap_or_default());
+                self.session.hear(response.notices);
+                Ok(())
+            }
+            // The fetch loop is told the same, and decides whether that is the end.
+            Err(error) if says_stale(&error) => self.session.is_stale(id, error),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Gives leases with a duration of their own that duration again.
+    async fn extend(&self) -> Result<(), ClientError> {
+        let lease_ms = self.lease_ms;
+        if lease_ms == 0 {
+            return Ok(());
+        }
+        for chunk in self.session.leases.all().chunks(EXTENSIONS_MAX) {
+            let extension = |(epoch, offset): &(u64, u64)| Extension { epoch: *epoch, offset: *offset, lease_ms };
+            let request = ExtendRequest {
+                session: Some(self.session.wire(None)),
+                extensions: chunk.iter().map(extension).collect(),
+            };
+            let mut service = self.client.consume_service();
+            for result in self.answer(service.extend(request)).await?.results {
+                match result.result {
+                    Some(extend_result::Result::LeaseLost(_)) => {
+                        self.session.leases.lose_epoch(result.epoch, Some(result.offset));
                     }
-                    Err(status) => tracing::debug!(%status, "an extension was not answered; the next one follows"),
+                    Some(extend_result::Result::Refused(refusal)) => {
+                        tracing::warn!(error = %ClientError::from(refusal), "a lease was not extended");
+                    }
+                    Some(extend_result::Result::Ok(_)) | None => {}
                 }
             }
-        };
-        // A call that hangs must not cost the next beat.
-        let _ = tokio::time::timeout(every, one).await;
-        tokio::select! {
-            () = stop.cancelled() => {}
-            () = tokio::time::sleep(every) => {}
+        }
+        Ok(())
+    }
+
+    /// Waits no longer than the interval: a call that hangs must not keep the next one from being made.
+    async fn answer<T>(&self, call: impl Future<Output = Result<Response<T>, Status>>) -> Result<T, ClientError> {
+        match timeout(self.interval, call).await {
+            Ok(Ok(response)) => Ok(response.into_inner()),
+            Ok(Err(status)) => Err(status.into()),
+            Err(_) => Err(ClientError::unanswered(self.interval)),
         }
     }
 }
@@ -111,12 +154,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_beat_comes_three_times_in_the_shorter_of_session_and_lease() {
-        let of = |timeout_ms, lease_ms| {
-            interval(&v1::Session { session_timeout_ms: timeout_ms, ..Default::default() }, lease_ms)
-        };
-        assert_eq!(of(0, 0), Duration::from_secs(5), "a third of 30 s, but at most 5 s");
-        assert_eq!(of(3_000, 0), Duration::from_secs(1));
-        assert_eq!(of(30_000, 1_500), Duration::from_millis(500));
+    fn a_third_of_the_shortest_life_is_the_interval_and_never_more_than_five_seconds() {
+        assert_eq!(interval(30_000, 0), Duration::from_secs(5));
+        assert_eq!(interval(9_000, 0), Duration::from_secs(3));
+        assert_eq!(interval(30_000, 6_000), Duration::from_secs(2));
+        assert_eq!(interval(3_000, 600_000), Duration::from_secs(1));
     }
 }

@@ -1,121 +1,112 @@
-//! What a handler is given, and what it gives back.
+//! One message in a handler's hands.
 
+use crate::lease::{CancelCause, Lease};
+use crate::outcome::{HandlerError, Outcome};
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use weir_proto::v1;
+use weir_proto::v1::{Delivery, FinalState, Message};
 
-/// One message in a handler's hands.
+/// One message, under a lease, with all that is known of it.
 #[derive(Clone, Debug)]
 pub struct Job {
-    /// The message, and what the broker says with it.
-    pub delivery: v1::Delivery,
-    /// The token of the begin, where this handler was told to act. Pass it on to whatever can check it.
+    /// The message, and what the broker says with it: channel, offset, attempts, the ledger's hint, gaps.
+    pub delivery: Delivery,
+    /// The token of the begin; `None` where nothing was begun. Show it to whatever can refuse an older one.
     pub fencing_token: Option<u64>,
-    /// Fires when the lease is lost, or the execution ended elsewhere: stop working.
+    /// Fires when the work should stop; [`cancel_cause`](Self::cancel_cause) says why.
     pub cancel: CancellationToken,
+    deadline: Option<Instant>,
+    lease: Arc<Lease>,
 }
 
 impl Job {
-    /// The message.
-    #[must_use]
-    pub fn message(&self) -> &v1::Message {
-        // A delivery always holds its message; an empty one stands in where a broker breaks that.
-        static NONE: std::sync::OnceLock<v1::Message> = std::sync::OnceLock::new();
-        self.delivery.message.as_ref().unwrap_or_else(|| NONE.get_or_init(v1::Message::default))
+    pub(crate) fn new(delivery: Delivery, fencing_token: Option<u64>, lease: Arc<Lease>) -> Self {
+        let left = delivery.time_left_ms.map(Duration::from_millis);
+        let deadline = left.and_then(|left| lease.since.checked_add(left));
+        Self { delivery, fencing_token, cancel: lease.cancel.clone(), deadline, lease }
     }
 
-    /// Time until the message's deadline, as of the delivery; `None` if it has none.
+    /// The message, as it was published.
+    #[must_use]
+    pub fn message(&self) -> &Message {
+        message_of(&self.delivery)
+    }
+
+    /// Which attempt this is, from 1.
+    #[must_use]
+    pub fn attempt(&self) -> u32 {
+        self.delivery.attempt
+    }
+
+    /// Whether the message was handed out before and comes again by a replay. Nothing may be acted on then.
+    #[must_use]
+    pub fn is_replay(&self) -> bool {
+        self.delivery.replay
+    }
+
+    /// Time left until the message's deadline, zero once it has passed; `None` without a deadline.
     #[must_use]
     pub fn time_left(&self) -> Option<Duration> {
-        self.delivery.time_left_ms.map(Duration::from_millis)
+        self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()))
+    }
+
+    /// Why the token fired; `None` while it has not.
+    #[must_use]
+    pub fn cancel_cause(&self) -> Option<CancelCause> {
+        self.lease.cause()
     }
 }
 
-/// How a handler ended well.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Outcome {
-    /// How a begun execution ended; a message that is no request is simply done.
-    pub final_state: v1::FinalState,
-    /// What it produced. COMPLETED without it is flagged, or refused where the policy asks for it.
-    pub artifact_ref: String,
-    /// Follow-ups, stored with the outcome or not at all; at most 16.
-    pub publishes: Vec<v1::FollowUp>,
+/// The message of a delivery. Every delivery has one; an empty one stands in where a broker breaks that.
+pub(crate) fn message_of(delivery: &Delivery) -> &Message {
+    static NONE: OnceLock<Message> = OnceLock::new();
+    delivery.message.as_ref().unwrap_or_else(|| NONE.get_or_init(Message::default))
 }
 
-impl Outcome {
-    /// COMPLETED, with this product.
-    #[must_use]
-    pub fn completed(artifact_ref: impl Into<String>) -> Self {
-        Self { final_state: v1::FinalState::Completed, artifact_ref: artifact_ref.into(), ..Self::default() }
-    }
-
-    /// FAILED: known to have ended without success. It is not tried again; a retry is a new execution.
-    #[must_use]
-    pub fn failed() -> Self {
-        Self { final_state: v1::FinalState::Failed, ..Self::default() }
-    }
-
-    /// REJECTED: not taken on.
-    #[must_use]
-    pub fn rejected() -> Self {
-        Self { final_state: v1::FinalState::Rejected, ..Self::default() }
-    }
-
-    /// Done with a message that asks for nothing.
-    #[must_use]
-    pub fn done() -> Self {
-        Self { final_state: v1::FinalState::Completed, ..Self::default() }
-    }
-
-    /// The same with a follow-up.
-    #[must_use]
-    pub fn and_publish(mut self, follow_up: v1::FollowUp) -> Self {
-        self.publishes.push(follow_up);
-        self
-    }
+/// A request names an execution, reports no final state, and is of a type that asks.
+pub(crate) fn is_request(message: &Message) -> bool {
+    let kind = message.r#type.as_str();
+    let own = kind.strip_prefix("x.").and_then(|rest| rest.strip_suffix(".request"));
+    let asks = matches!(kind, "task.request" | "action.preview") || own.is_some_and(|name| !name.is_empty());
+    asks && !message.execution_id.is_empty() && message.final_state == i32::from(FinalState::Unspecified)
 }
 
-/// How a handler did not end well.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum HandlerError {
-    /// Nothing happened, for certain: the begin is withdrawn and the message comes again after `delay`.
-    #[error("not executed: {reason}")]
-    NotExecuted {
-        /// For the record.
-        reason: String,
-        /// Before the next attempt.
-        delay: Duration,
-    },
-    /// Anything else. After a begin nobody knows whether the effect happened: the execution becomes UNKNOWN and its task
-    /// waits. Without a begin the message comes again.
-    #[error("{0}")]
-    Failed(String),
-}
-
-impl HandlerError {
-    /// Nothing happened, for certain; try again after `delay`.
-    pub fn not_executed(reason: impl Into<String>, delay: Duration) -> Self {
-        Self::NotExecuted { reason: reason.into(), delay }
-    }
-
-    /// It failed; after a begin nobody knows how far it came.
-    pub fn failed(reason: impl std::fmt::Display) -> Self {
-        Self::Failed(reason.to_string())
-    }
-}
-
+/// What a handler gives back.
+pub(crate) type Handled = Pin<Box<dyn Future<Output = Result<Outcome, HandlerError>> + Send>>;
 /// A handler, as it is kept.
-pub(crate) type Handler =
-    Arc<dyn Fn(Job) -> Pin<Box<dyn Future<Output = Result<Outcome, HandlerError>> + Send>> + Send + Sync>;
+pub(crate) type Handler = Arc<dyn Fn(Job) -> Handled + Send + Sync>;
 
 /// Keeps a function as a handler.
-pub(crate) fn handler<F, Ends>(function: F) -> Handler
+pub(crate) fn handler<F, Work>(function: F) -> Handler
 where
-    F: Fn(Job) -> Ends + Send + Sync + 'static,
-    Ends: Future<Output = Result<Outcome, HandlerError>> + Send + 'static,
+    F: Fn(Job) -> Work + Send + Sync + 'static,
+    Work: Future<Output = Result<Outcome, HandlerError>> + Send + 'static,
 {
     Arc::new(move |job| Box::pin(function(job)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(kind: &str) -> Message {
+        Message { r#type: kind.into(), execution_id: "x1".into(), ..Default::default() }
+    }
+
+    #[test]
+    fn only_what_asks_for_an_execution_is_a_request() {
+        for kind in ["task.request", "action.preview", "x.refund.request", "x.a.b.request"] {
+            assert!(is_request(&message(kind)), "{kind}");
+            assert!(!is_request(&Message { execution_id: String::new(), ..message(kind) }));
+            let report = Message { final_state: FinalState::Unknown.into(), ..message(kind) };
+            assert!(!is_request(&report));
+        }
+        for kind in ["", "event", "task.result", "x.request", "x..request", "x.refund", "y.refund.request"] {
+            assert!(!is_request(&message(kind)), "{kind}");
+        }
+    }
 }

@@ -1,9 +1,15 @@
 //! Workers and subscribers against a broker that answers by script.
 
-use super::*;
+mod ends;
+mod leases;
+
 use crate::fake::{Asked, Fake, delivery, event, request};
+use crate::{ConsumerOptions, HandlerError, Outcome};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use weir_proto::v1::{AlreadyFinal, FinalState, LeaseRef, Notice, Revoked, SettleOutcome, begin_response, notice};
+use std::time::Duration;
+use weir_proto::server;
+use weir_proto::v1::{self, AlreadyFinal, FinalState, InProgress, SettleOutcome, begin_response};
 
 fn options() -> ConsumerOptions {
     ConsumerOptions::new("acme", "task_events", "g", "me").session_timeout_ms(1_000)
@@ -113,118 +119,84 @@ async fn a_failed_event_comes_again() {
     let running = tokio::spawn(worker.run());
     fake.grant(delivery(7, &event(7)));
     let settlement = fake.until(settled).await;
-    assert_eq!((settlement.outcome(), settlement.delay_ms), (SettleOutcome::Retry, 1_000));
+    assert_eq!(settlement.outcome(), SettleOutcome::Retry);
+    assert!((500..=1_000).contains(&settlement.delay_ms), "{}", settlement.delay_ms);
     assert!(!begun(&fake.asked()));
     running.abort();
 }
 
 #[tokio::test]
-async fn a_lost_lease_tells_its_handler_to_stop() {
+async fn no_leave_to_act_runs_nothing_and_settles_nothing() {
     let fake = Fake::start();
-    let (told, mut heard) = tokio::sync::mpsc::unbounded_channel();
-    let worker = fake.client().worker(options(), move |job| {
-        let told = told.clone();
-        async move {
-            job.cancel.cancelled().await;
-            told.send(job.delivery.epoch).unwrap();
-            Err(HandlerError::failed("stopped"))
-        }
+    let elsewhere = begin_response::Result::InProgress(InProgress::default());
+    fake.begins.lock().push_back(elsewhere);
+    let worker = fake.client().worker(options().concurrency(1), |job| async move {
+        assert_eq!(job.delivery.epoch, 8);
+        Ok(Outcome::completed("receipt"))
     });
-    let running = tokio::spawn(worker.run());
+    let running = worker.start();
     fake.grant(delivery(7, &request(7)));
-    fake.until(|asked| begun(asked).then_some(())).await;
-    let lease = Some(LeaseRef { epoch: 7, offset: 7 });
-    fake.notices.lock().push(Notice { kind: Some(notice::Kind::Revoked(Revoked { lease })) });
-    assert_eq!(heard.recv().await, Some(7));
-    running.abort();
-}
-
-#[tokio::test]
-async fn heartbeats_go_on_while_a_handler_blocks_its_thread() {
-    let fake = Fake::start();
-    let script = Arc::clone(&fake.script);
-    let worker = fake.client().worker(options(), move |_| {
-        let beats = |asked: &[Asked]| asked.iter().filter(|asked| matches!(asked, Asked::Heartbeat(_))).count();
-        let before = beats(&script.asked());
-        // This test's runtime has one thread: nothing else of it runs until two more heartbeats have come.
-        script.block_until(move |asked| (beats(asked) >= before + 2).then_some(()));
-        async { Ok(Outcome::completed("receipt")) }
-    });
-    let running = tokio::spawn(worker.run());
-    fake.grant(delivery(7, &request(7)));
-    fake.until(completed).await;
-    running.abort();
-}
-
-#[tokio::test]
-async fn a_fetch_lists_what_is_worked_on_and_nothing_else() {
-    let fake = Fake::start();
-    let gate = Arc::new(tokio::sync::Notify::new());
-    let passes = Arc::clone(&gate);
-    let worker = fake.client().worker(options(), move |_| {
-        let passes = Arc::clone(&passes);
-        async move {
-            passes.notified().await;
-            Ok(Outcome::completed("receipt"))
-        }
-    });
-    let running = tokio::spawn(worker.run());
-    let lists = |asked: &[Asked]| -> Vec<Vec<u64>> {
-        asked
-            .iter()
-            .filter_map(|asked| match asked {
-                Asked::Fetch(_, held) => held.clone(),
-                _ => None,
-            })
-            .collect()
-    };
-    fake.grant(delivery(7, &request(7)));
-    fake.until(|asked| lists(asked).contains(&vec![7]).then_some(())).await;
-    assert_eq!(lists(&fake.asked())[0], Vec::<u64>::new(), "the first fetch says that nothing is held");
-    gate.notify_one();
-    fake.until(completed).await;
-    // The next fetches begin once the one under way is answered.
+    // One place: that the second is taken shows that the first has ended.
     fake.grant(delivery(8, &request(8)));
-    fake.until(|asked| lists(asked).contains(&vec![8]).then_some(())).await;
-    running.abort();
+    assert_eq!(fake.until(completed).await.1, "x8");
+    assert_eq!(settled(&fake.asked()), None);
+    running.stop().await.unwrap();
 }
 
 #[tokio::test]
-async fn leases_of_their_own_are_extended_while_their_handler_works() {
+async fn the_first_result_is_told_where_an_execution_has_ended_before() {
     let fake = Fake::start();
-    let options = ConsumerOptions { lease_ms: 600, ..options() };
-    let worker = fake.client().worker(options, |job| async move {
-        job.cancel.cancelled().await;
-        Ok(Outcome::done())
+    let already = AlreadyFinal { artifact_ref: "receipt 1".into(), ..Default::default() };
+    fake.begins.lock().push_back(begin_response::Result::AlreadyFinal(already));
+    let (told, mut heard) = tokio::sync::mpsc::unbounded_channel();
+    let worker = fake.client().worker(options(), |_| async { Err(HandlerError::failed("not to be run")) });
+    let worker = worker.on_already_final(move |delivery, first| {
+        told.send((delivery.epoch, first.artifact_ref.clone())).unwrap();
     });
-    let running = tokio::spawn(worker.run());
+    let running = worker.start();
     fake.grant(delivery(7, &request(7)));
-    fake.until(|asked| asked.iter().any(|a| matches!(a, Asked::Extend(lease) if lease.epoch == 7)).then_some(())).await;
-    assert!(
-        fake.asked().iter().all(|asked| !matches!(asked, Asked::Heartbeat(false))),
-        "each heartbeat asks which of its leases are over"
-    );
-    running.abort();
+    assert_eq!(heard.recv().await, Some((7, "receipt 1".to_owned())));
+    assert_eq!(fake.until(settled).await.outcome(), SettleOutcome::Done);
+    running.stop().await.unwrap();
 }
 
 #[tokio::test]
-async fn the_session_stays_the_same_over_a_broken_connection() {
+async fn a_worker_leaves_replays_alone() {
     let fake = Fake::start();
-    let worker = fake.client().worker(options(), |_| async { Ok(Outcome::completed("receipt")) });
-    let running = tokio::spawn(worker.run());
-    let sessions = |asked: &[Asked]| -> Vec<Vec<u8>> {
-        asked
-            .iter()
-            .filter_map(|asked| match asked {
-                Asked::Fetch(session, _) => Some(session.clone()),
-                _ => None,
-            })
-            .collect()
-    };
-    fake.until(|asked| (!sessions(asked).is_empty()).then_some(())).await;
-    fake.cut_connections();
-    fake.until(|asked| (sessions(asked).len() > 1).then_some(())).await;
-    let sessions = sessions(&fake.asked());
-    assert_eq!((sessions[0].len(), &sessions[0]), (16, &sessions[1]));
-    running.abort();
+    let worker = fake.client().worker(options(), |_| async { Err(HandlerError::failed("not to be run")) });
+    let running = worker.start();
+    fake.grant(server::Delivery { replay: true, ..delivery(7, &request(7)) });
+    assert_eq!(fake.until(settled).await.outcome(), SettleOutcome::Done);
+    assert!(!begun(&fake.asked()));
+    running.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn one_task_after_the_other_is_not_needed_tasks_run_side_by_side() {
+    let fake = Fake::start();
+    let both = Arc::new(tokio::sync::Barrier::new(2));
+    let worker = fake.client().worker(options(), move |_| {
+        let both = Arc::clone(&both);
+        async move {
+            both.wait().await;
+            Ok(Outcome::done())
+        }
+    });
+    let running = worker.start();
+    fake.grant(delivery(7, &event(7)));
+    fake.grant(delivery(8, &event(8)));
+    let done = |asked: &[Asked]| asked.iter().filter(|asked| matches!(asked, Asked::Settle(_))).count();
+    fake.until(|asked| (done(asked) == 2).then_some(())).await;
+    running.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_group_that_is_refused_for_good_ends_the_run() {
+    let fake = Fake::start();
+    let gone = v1::Refusal { reason: v1::ErrorReason::NotFound.into(), text: "no group".into(), ..Default::default() };
+    fake.stale.lock().push_back(gone);
+    let mut running = fake.client().worker(options(), |_| async { Ok(Outcome::done()) }).start();
+    assert_eq!(running.ended().await.unwrap_err().reason, v1::ErrorReason::NotFound);
+    assert!(matches!(fake.asked().last(), Some(Asked::Leave)));
+    assert_eq!(running.ended().await.unwrap_err().reason, v1::ErrorReason::NotFound);
 }

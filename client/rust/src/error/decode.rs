@@ -24,7 +24,8 @@ impl From<Status> for ClientError {
         };
         if let Some(violation) = details.bad_request().and_then(|bad| bad.field_violations.first()) {
             error.field.clone_from(&violation.field);
-            if error.text.is_empty() {
+            // The status's own text names the field too, for those who read nothing else.
+            if !violation.description.is_empty() {
                 error.text.clone_from(&violation.description);
             }
         }
@@ -156,7 +157,7 @@ mod tests {
 
         assert_eq!(error.retry_after, Some(Duration::from_millis(250)));
         assert_eq!(error.field, "messages[2].task_id");
-        assert_eq!(error.to_string(), "DEPTH_EXCEEDED: messages[2].task_id: no");
+        assert_eq!(error.to_string(), "DEPTH_EXCEEDED: messages[2].task_id: is required");
     }
 
     #[test]

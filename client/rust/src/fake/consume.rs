@@ -1,5 +1,6 @@
 //! Consuming by script.
 
+use super::publish::status;
 use super::{Asked, Script};
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,6 +29,9 @@ impl ConsumeService for Consuming {
         let session = request.session.unwrap();
         let held = session.held.map(|held| held.epochs);
         self.0.write_down(Asked::Fetch(session.session_id.to_vec(), held));
+        if let Some(refusal) = self.0.stale.lock().pop_front() {
+            return Err(status(&refusal));
+        }
         let wait = tokio::time::sleep(Duration::from_millis(request.wait_ms));
         tokio::pin!(wait);
         let answer = self.0.held.lock().pop_front();
@@ -51,6 +55,7 @@ impl ConsumeService for Consuming {
             self.0.write_down(Asked::Settle(settlement));
             results.push(SettleResult { epoch, offset, result: Some(result) });
         }
+        self.0.lose_answer().await;
         Ok(Response::new(SettleResponse { results }))
     }
 
@@ -77,6 +82,7 @@ impl ConsumeService for Consuming {
         let granted = begin_response::Result::Granted(BeginGranted { fencing_token: request.epoch + 100 });
         let result = self.0.begins.lock().pop_front().unwrap_or(granted);
         self.0.write_down(Asked::Begin(LeaseRef { epoch: request.epoch, offset: request.offset }));
+        self.0.lose_answer().await;
         Ok(Response::new(BeginResponse { result: Some(result) }))
     }
 
@@ -84,6 +90,7 @@ impl ConsumeService for Consuming {
         let accepted = complete_response::Result::Accepted(CompleteAccepted::default());
         let result = self.0.completes.lock().pop_front().unwrap_or(accepted);
         self.0.write_down(Asked::Complete(Box::new(request.into_inner())));
+        self.0.lose_answer().await;
         Ok(Response::new(CompleteResponse { result: Some(result) }))
     }
 

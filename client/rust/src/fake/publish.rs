@@ -39,7 +39,7 @@ impl Publishing {
 }
 
 /// The status a refusal would come as.
-fn status(refusal: &Refusal) -> Status {
+pub(super) fn status(refusal: &Refusal) -> Status {
     let mut details = ErrorDetails::with_error_info(refusal.reason().name(), weir_proto::ERROR_DOMAIN, []);
     if !refusal.field.is_empty() {
         details.add_bad_request_violation(&refusal.field, &refusal.text);
