@@ -3,8 +3,9 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 
-# One set of flags for everything, so that nothing (RocksDB above all) is compiled twice.
-BUILD := --workspace --all-targets --features weir-broker/test-clock
+# One profile and one set of features for everything, so that nothing (RocksDB above all) is compiled twice.
+FEATURES := --workspace --features weir-broker/test-clock
+BUILD := $(FEATURES) --all-targets
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 
 .PHONY: help setup build demo test lint unit prove
@@ -24,8 +25,8 @@ setup: ## Check the tools; install libclang where that can be done
 	  fi; \
 	fi
 
-build: setup ## Build everything once (RocksDB's C++ takes about 25 CPU-minutes the first time)
-	cargo build $(BUILD)
+build: setup ## Build the binaries and examples (RocksDB's C++ takes about 25 CPU-minutes the first time)
+	cargo build $(FEATURES) --bins --examples
 
 demo: build ## The refund story: killed workers, a killed broker, and each refund paid once
 	$(TARGET_DIR)/debug/examples/refunds
@@ -34,12 +35,12 @@ lint: setup ## Format and clippy, warnings as errors
 	cargo fmt --all --check
 	cargo clippy $(BUILD) -- -D warnings
 
-unit: build ## All tests
+unit: setup ## All tests
 	cargo test $(BUILD)
-	cargo test --workspace --doc --features weir-broker/test-clock
+	cargo test $(FEATURES) --doc
 
 test: lint unit ## What CI runs
 
-prove: build ## The full numbers: the same tests with larger rounds
+prove: setup ## The full numbers: the same tests with larger rounds
 	@date -u
 	WEIR_PROVE=1 cargo test $(BUILD)

@@ -2,6 +2,7 @@
 
 use crate::backoff::BackoffBounds;
 use crate::error::ClientError;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 use weir_proto::v1::{GroupRef, GroupSettings};
 
@@ -14,10 +15,10 @@ const FETCH_WAIT_MIN: Duration = Duration::from_millis(100);
 const FETCH_WAIT_MAX: Duration = Duration::from_secs(60);
 /// Most bytes of messages to ask for, so that the answer stays under the client's own message limit.
 const FETCH_BYTES_MAX: u64 = 16 << 20;
-/// Longest lease and longest session: a day.
-const LIFE_MS_MAX: u64 = 86_400_000;
-/// Shortest lease and shortest session: a third of it must suffice for a renewal.
-const LIFE_MS_MIN: u64 = 30;
+/// Shortest and longest session timeout that a broker takes.
+const SESSION_TIMEOUT_MS: RangeInclusive<u64> = 1_000..=3_600_000;
+/// Shortest and longest lease of its own: a third of it must suffice for a renewal, and a day is what a broker takes.
+const LEASE_MS: RangeInclusive<u64> = 30..=86_400_000;
 /// Longest name of a member or instance.
 const NAME_BYTES_MAX: usize = 256;
 
@@ -33,7 +34,7 @@ pub struct ConsumerOptions {
     pub instance_id: String,
     /// Makes the group with these settings if it is not there; not unless set.
     pub create: Option<GroupSettings>,
-    /// How long the process may be silent before its leases are lost, in milliseconds, 30 to a day; 30,000 unless set. It
+    /// How long the process may be silent before its leases are lost, in milliseconds, 1,000 to an hour; 30,000 unless set. It
     /// is heard of at least three times as often, whatever handlers do.
     pub session_timeout_ms: u64,
     /// Leases of a duration of their own, in milliseconds, 30 to a day, extended at a third of it; with 0, the default,
@@ -103,14 +104,17 @@ impl ConsumerOptions {
     /// # Errors
     /// `INVALID_ARGUMENT` naming the first option that is out of its bounds.
     pub(crate) fn validate(&self) -> Result<(), ClientError> {
-        let life = LIFE_MS_MIN..=LIFE_MS_MAX;
         let rules = [
             ("member", (1..=NAME_BYTES_MAX).contains(&self.member.len()), "is not of 1 to 256 bytes"),
             ("instance_id", self.instance_id.len() <= NAME_BYTES_MAX, "is longer than 256 bytes"),
-            ("session_timeout_ms", life.contains(&self.session_timeout_ms), "is not within 30 ms and a day"),
+            (
+                "session_timeout_ms",
+                SESSION_TIMEOUT_MS.contains(&self.session_timeout_ms),
+                "is not within 1 s and an hour",
+            ),
             (
                 "lease_ms",
-                self.lease_ms == 0 || life.contains(&self.lease_ms),
+                self.lease_ms == 0 || LEASE_MS.contains(&self.lease_ms),
                 "is neither 0 nor within 30 ms and a day",
             ),
             ("concurrency", (1..=CONCURRENCY_MAX).contains(&self.concurrency), "is not within 1 and 10,000"),
@@ -144,7 +148,7 @@ mod tests {
         assert!(good().validate().is_ok());
         let cases = [
             ("options.member", ConsumerOptions { member: String::new(), ..good() }),
-            ("options.session_timeout_ms", good().session_timeout_ms(0)),
+            ("options.session_timeout_ms", good().session_timeout_ms(999)),
             ("options.lease_ms", ConsumerOptions { lease_ms: 29, ..good() }),
             ("options.concurrency", good().concurrency(0)),
             ("options.fetch_wait", ConsumerOptions { fetch_wait: Duration::ZERO, ..good() }),

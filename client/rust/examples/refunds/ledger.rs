@@ -1,11 +1,11 @@
-//! What the story asks the broker.
+//! What is asked of the broker: its group of workers, and what its ledger says of executions.
 
-use crate::{Failure, GROUP, POLICY, TENANT};
+use crate::{GROUP, POLICY, TENANT};
 use std::time::Duration;
 use weir_client::v1::{self, ExecutionState};
 use weir_client::{Client, ClientError};
 
-/// Longest time a question is asked again while the broker is away.
+/// How long a question is asked again while the broker does not answer.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Executions that are UNKNOWN.
@@ -13,45 +13,58 @@ pub(crate) async fn unknown(client: &Client) -> Result<Vec<v1::Execution>, Clien
     let request = v1::ListExecutionsRequest {
         tenant: TENANT.into(),
         state: ExecutionState::Unknown.into(),
-        page_size: 100,
         ..Default::default()
     };
-    let answer = client.call(PATIENCE, || {
+    let call = || {
         let (mut service, request) = (client.execution_service(), request.clone());
         async move { service.list_executions(request).await }
-    });
-    Ok(answer.await?.executions)
+    };
+    Ok(client.call(PATIENCE, call).await?.executions)
 }
 
-/// The whole story of an execution.
-pub(crate) async fn explain(client: &Client, execution: &str) -> Result<v1::ExplainExecutionResponse, ClientError> {
-    let request = v1::ExplainExecutionRequest { tenant: TENANT.into(), execution_id: execution.into() };
-    client
-        .call(PATIENCE, || {
-            let (mut service, request) = (client.execution_service(), request.clone());
-            async move { service.explain_execution(request).await }
-        })
-        .await
+/// What the ledger says of one execution.
+pub(crate) async fn execution(client: &Client, execution_id: &str) -> Result<v1::Execution, ClientError> {
+    let request = v1::GetExecutionRequest { tenant: TENANT.into(), execution_id: execution_id.into() };
+    let call = || {
+        let (mut service, request) = (client.execution_service(), request.clone());
+        async move { service.get_execution(request).await }
+    };
+    Ok(client.call(PATIENCE, call).await?.execution.unwrap_or_default())
 }
 
-/// The group of the workers, as of now.
-pub(crate) async fn group(client: &Client) -> Result<v1::Group, Failure> {
-    let request = v1::GetGroupRequest { group: Some(group_ref()) };
-    let answer = client.call(PATIENCE, || {
-        let (mut service, request) = (client.group_service(), request.clone());
-        async move { service.get_group(request).await }
-    });
-    answer.await?.group.ok_or_else(|| "the broker answered without a group".into())
+/// The whole story of one execution, and the broker's verdict.
+pub(crate) async fn explain(client: &Client, execution_id: &str) -> Result<v1::ExplainExecutionResponse, ClientError> {
+    let request = v1::ExplainExecutionRequest { tenant: TENANT.into(), execution_id: execution_id.into() };
+    let call = || {
+        let (mut service, request) = (client.execution_service(), request.clone());
+        async move { service.explain_execution(request).await }
+    };
+    client.call(PATIENCE, call).await
 }
 
-/// Makes the group of the workers: they may begin.
-pub(crate) async fn make_group(client: &Client) -> Result<(), Failure> {
-    let settings = v1::GroupSettings { executes: Some(true), ..Default::default() };
-    let request = v1::CreateGroupRequest { group: Some(group_ref()), settings: Some(settings) };
-    client.group_service().create_group(request).await?;
-    Ok(())
+/// Makes the group of the workers.
+pub(crate) async fn make_group(client: &Client) -> Result<(), ClientError> {
+    let call = || {
+        let mut service = client.group_service();
+        async move { service.create_group(v1::CreateGroupRequest { group: Some(group()), settings: None }).await }
+    };
+    client.call(PATIENCE, call).await.map(drop)
 }
 
-fn group_ref() -> v1::GroupRef {
+/// Messages the group has still to settle.
+pub(crate) async fn depth(client: &Client) -> Result<u64, ClientError> {
+    let call = || {
+        let mut service = client.group_service();
+        async move { service.get_group(v1::GetGroupRequest { group: Some(group()) }).await }
+    };
+    Ok(client.call(PATIENCE, call).await?.group.unwrap_or_default().depth)
+}
+
+fn group() -> v1::GroupRef {
     v1::GroupRef { scope: TENANT.into(), policy: POLICY.into(), name: GROUP.into() }
+}
+
+/// The name of a state, as people write it.
+pub(crate) fn name(state: ExecutionState) -> &'static str {
+    state.as_str_name().trim_start_matches("EXECUTION_STATE_")
 }
