@@ -28,7 +28,10 @@ fn run(verb: Verb) -> anyhow::Result<ExitCode> {
     match verb {
         Verb::Serve(flags) => {
             let settings = launch::settings(flags, |name| std::env::var_os(name))?;
-            serve::serve(settings)
+            let code = serve::serve(settings)?;
+            // Not by returning: a recovery or a checkpoint that is cut off may still be in RocksDB, and what its threads
+            // stand on must not be torn down under them. Nothing is buffered that a return would write.
+            signal_hook::low_level::exit(i32::from(code))
         }
         Verb::CheckConfig { file } => check_config::run(&file, &mut io::stdout().lock(), &mut io::stderr().lock()),
         Verb::ConfigSchema => {

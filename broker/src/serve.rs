@@ -13,7 +13,6 @@ mod stopping;
 use anyhow::Context as _;
 use listeners::Listeners;
 use std::io::Write as _;
-use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 use stopping::{Signals, failed};
@@ -35,11 +34,11 @@ const EXIT_FAILED: u8 = 70;
 /// Exit code after a second signal (as a shell reports SIGINT).
 const EXIT_INTERRUPTED: u8 = 130;
 
-/// Runs the server until it is asked to stop.
+/// Runs the server until it is asked to stop; returns the exit code.
 ///
 /// # Errors
 /// If it cannot start, or has to stop unasked.
-pub(crate) fn serve(settings: Settings) -> anyhow::Result<ExitCode> {
+pub(crate) fn serve(settings: Settings) -> anyhow::Result<u8> {
     logging::init()?;
     let counters = recorder::install()?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("no threads")?;
@@ -50,7 +49,7 @@ pub(crate) fn serve(settings: Settings) -> anyhow::Result<ExitCode> {
     code
 }
 
-async fn run(settings: Settings, front: Front) -> anyhow::Result<ExitCode> {
+async fn run(settings: Settings, front: Front) -> anyhow::Result<u8> {
     let mut signals = Signals::listen()?;
     let listeners = Listeners::bind(&settings).await?;
     let (grpc_addr, http_addr) = (listeners.grpc_addr, listeners.http_addr);
@@ -63,7 +62,7 @@ async fn run(settings: Settings, front: Front) -> anyhow::Result<ExitCode> {
     let broker = tokio::select! {
         opened = opening => opened?,
         // A recovery can be cut off at any point, as by a crash.
-        () = signals.next() => return Ok(ExitCode::SUCCESS),
+        () = signals.next() => return Ok(0),
     };
     front.opened(broker.clone());
     let server = grpc_server(&settings, &broker, &clock, Duration::from_millis(clock.now().since(began)));
@@ -84,14 +83,14 @@ async fn run(settings: Settings, front: Front) -> anyhow::Result<ExitCode> {
     tokio::select! {
         () = take_down(&broker, limit, &grpc_stop, grpc) => {}
         () = tokio::time::sleep_until(deadline) => tracing::warn!("the broker did not close in time; its journal has all that was confirmed"),
-        () = signals.next() => return Ok(ExitCode::from(EXIT_INTERRUPTED)),
+        () = signals.next() => return Ok(EXIT_INTERRUPTED),
         cause = failed(&broker) => {
             tracing::error!(cause, "the disk failed while draining");
-            return Ok(ExitCode::from(EXIT_FAILED));
+            return Ok(EXIT_FAILED);
         }
     }
     http_stop.cancel();
-    Ok(ExitCode::SUCCESS)
+    Ok(0)
 }
 
 async fn open(settings: Settings, clock: Arc<dyn Clock>) -> anyhow::Result<Broker> {
@@ -141,16 +140,16 @@ async fn take_down(
 }
 
 /// What is durable is still read for a while; a signal cuts that short.
-async fn after_grace(settings: &Settings, cause: &str, signals: &mut Signals) -> ExitCode {
+async fn after_grace(settings: &Settings, cause: &str, signals: &mut Signals) -> u8 {
     tracing::error!(cause, grace_ms = settings.fail_grace_ms, "the disk failed; nothing new is taken");
     tokio::select! {
         () = tokio::time::sleep(Duration::from_millis(settings.fail_grace_ms)) => {}
         () = signals.next() => {}
     }
-    ExitCode::from(EXIT_FAILED)
+    EXIT_FAILED
 }
 
-fn unasked<E: std::error::Error + Send + Sync + 'static>(port: &str, ended: Result<(), E>) -> anyhow::Result<ExitCode> {
+fn unasked<E: std::error::Error + Send + Sync + 'static>(port: &str, ended: Result<(), E>) -> anyhow::Result<u8> {
     ended.with_context(|| format!("the {port} server"))?;
     anyhow::bail!("the {port} server ended unasked")
 }

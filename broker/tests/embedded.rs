@@ -210,6 +210,10 @@ async fn an_open_folder_is_nobody_elses() {
     let broker = open(folder.path(), &clock);
     assert!(Broker::builder(folder.path()).open().is_err());
     broker.close().await.unwrap();
-    drop(broker);
+    // A handle that is kept keeps nothing but itself.
+    let again = open(folder.path(), &clock);
+    assert_eq!(broker.audit(group()).await.unwrap_err().reason, Reason::Closed);
+    // The last handle that goes closes it at once.
+    drop(again);
     open(folder.path(), &clock).close().await.unwrap();
 }

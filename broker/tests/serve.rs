@@ -3,10 +3,9 @@
 
 mod process;
 
-use process::{PATIENCE, Server, event, fetch, group, publish, session, settlement, task_request};
+use process::{Server, event, fetch, group, publish, session, task_request};
 use std::time::Duration;
-use tonic::Code;
-use weir_proto::v1::{self, SettleOutcome, begin_response};
+use weir_proto::v1::{self, begin_response};
 
 #[tokio::test]
 async fn a_port_that_is_taken_ends_the_start_before_the_data_folder_is_touched() {
@@ -33,47 +32,6 @@ async fn what_was_confirmed_survives_a_kill() {
     assert_eq!(fetched.deliveries.len(), 2);
     let repeat = publish(&server, vec![event("t1", "m1")]).await.unwrap();
     assert!(matches!(repeat.results[0].outcome, Some(v1::publish_result::Outcome::Duplicate(_))), "{repeat:?}");
-    server.kill();
-}
-
-#[tokio::test]
-async fn s21_a_drain_keeps_the_results_and_ends_once_nothing_is_in_flight() {
-    let folder = tempfile::tempdir().unwrap();
-    let server = Server::start(folder.path(), &[]).await;
-    server.make_group("workers").await;
-    publish(&server, vec![task_request("t1", "m1", "x1"), task_request("t2", "m2", "x2")]).await.unwrap();
-    let me = session(1, group("workers"));
-    let mut client = server.consuming();
-    let fetched = client.fetch(fetch(me.clone(), 2, 10_000)).await.unwrap().into_inner();
-    let [first, second] = &fetched.deliveries[..] else { panic!("{fetched:?}") };
-    let me = Some(v1::Session { held: None, ..me });
-    let mut other = server.consuming();
-    let waiting = tokio::spawn(async move { other.fetch(fetch(session(2, group("workers")), 1, 60_000)).await });
-    server.until("weir_waiting_fetches 1").await;
-
-    server.signal("TERM");
-    // With nothing or a refusal: it ends, and long before its minute.
-    drop(tokio::time::timeout(PATIENCE, waiting).await.unwrap().unwrap());
-    let begin = v1::BeginRequest { session: me.clone(), epoch: first.epoch, offset: first.offset };
-    assert_eq!(client.begin(begin).await.unwrap_err().code(), Code::Unavailable);
-    assert_eq!(publish(&server, vec![event("t3", "m3")]).await.unwrap_err().code(), Code::Unavailable);
-    assert!(server.http("/readyz").await.starts_with("HTTP/1.1 503"));
-    let report = v1::Message {
-        r#type: "task.result".into(),
-        final_state: v1::FinalState::Failed.into(),
-        ..task_request("t1", "m1r", "x1")
-    };
-    publish(&server, vec![report]).await.unwrap();
-    let settlements = vec![settlement(first, SettleOutcome::Done), settlement(second, SettleOutcome::Release)];
-    client.settle(v1::SettleRequest { session: me, settlements }).await.unwrap();
-    assert_eq!(server.ended().await, 0);
-
-    let server = Server::start(folder.path(), &[]).await;
-    let fetched = server.consuming().fetch(fetch(session(3, group("workers")), 10, 10_000)).await.unwrap().into_inner();
-    let tasks: Vec<_> = fetched.deliveries.iter().map(|delivery| delivery.message.as_ref().unwrap()).collect();
-    assert!(tasks.iter().any(|message| message.message_id == "m2"), "{tasks:?}");
-    assert!(tasks.iter().all(|message| message.message_id != "m1"), "{tasks:?}");
-    assert!(fetched.deliveries.iter().all(|delivery| delivery.attempt == 1));
     server.kill();
 }
 

@@ -10,6 +10,7 @@ use crate::state::rows::{channel_name_prefix, parse_channel_name_key};
 use crate::state::{Family, Scan, StoreError};
 use parking_lot::RwLock;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What the broker is at.
@@ -158,6 +159,9 @@ impl Broker {
                 .await
                 .map_err(|e| Refusal::new(Reason::Closed, e.to_string()))?
                 .map_err(|_| Refusal::new(Reason::JournalFailed, "the sequencer ended by a panic"))?;
+            let store = Arc::clone(&self.shared.store);
+            let closed = tokio::task::spawn_blocking(move || store.close()).await;
+            closed.map_err(|e| Refusal::new(Reason::Closed, e.to_string()))?;
         }
         match self.health() {
             Health::Failed(cause) => Err(Refusal::new(Reason::JournalFailed, cause)),

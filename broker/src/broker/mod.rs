@@ -43,7 +43,8 @@ const FRAME_ROOM: u64 = 256 * 1024;
 /// What a call counts beside its payload.
 const CALL_BYTES: usize = 512;
 
-/// A running broker. Clones share it; when the last one is dropped it closes in the background.
+/// A running broker. Clones share it; dropping the last one closes it and blocks until that is
+/// done; [`close`](Self::close) does the same without blocking.
 #[derive(Clone)]
 pub struct Broker {
     shared: Arc<Shared>,
@@ -376,11 +377,17 @@ impl Broker {
 }
 
 impl Drop for Shared {
-    /// Without [`Broker::close`] the broker closes in the background once its last handle is gone.
+    /// Without [`Broker::close`] the broker closes when its last handle goes. It is waited for: a process that ends while
+    /// RocksDB is at work would tear down what that stands on.
     fn drop(&mut self) {
         let (done, _) = oneshot::channel();
         // A sequencer that is gone has closed already.
         let _ = self.inbox.send(Input::Stop(done));
+        if let Some(thread) = self.thread.lock().take()
+            && thread.join().is_err()
+        {
+            tracing::error!("the sequencer ended by a panic");
+        }
     }
 }
 

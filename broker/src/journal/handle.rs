@@ -31,7 +31,7 @@ pub(crate) struct Journal {
     reader: Reader,
     threads: Mutex<Vec<JoinHandle<()>>>,
     /// Held until the threads have ended.
-    _lock: Box<dyn FolderLock>,
+    lock: Mutex<Option<Box<dyn FolderLock>>>,
 }
 
 impl Journal {
@@ -76,7 +76,7 @@ impl Journal {
             shared,
             spares,
             segments,
-            _lock: lock,
+            lock: Mutex::new(Some(lock)),
         };
         Ok((journal, recovery))
     }
@@ -165,7 +165,7 @@ impl Journal {
         self.id
     }
 
-    /// Writes and syncs what waits, ends the threads, and takes no more. A second call finds nothing to do.
+    /// Writes and syncs what waits, ends the threads, lets go of the folder, and takes no more. A second call finds nothing to do.
     ///
     /// # Errors
     /// What had closed the journal before.
@@ -179,6 +179,7 @@ impl Journal {
                 tracing::error!("a thread of the journal ended by a panic");
             }
         }
+        drop(self.lock.lock().take());
         match self.closed() {
             None | Some(JournalError::Closed) => Ok(()),
             Some(error) => Err(error),

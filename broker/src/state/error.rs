@@ -38,6 +38,9 @@ pub(crate) enum StoreError {
         /// What stood in the way.
         reason: String,
     },
+    /// The store was closed.
+    #[error("state is closed")]
+    Closed,
     /// A scan asked for more rows than go into one.
     #[error("a scan of {limit} rows is longer than the {max} that go into one")]
     ScanTooLong {

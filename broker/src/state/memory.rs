@@ -97,6 +97,9 @@ impl Store for MemoryStore {
         Ok(row.map(|(key, value)| (bare_key(key), value.clone())))
     }
 
+    /// Nothing to let go of: what it holds goes with it.
+    fn close(&self) {}
+
     fn checkpoint(&self, batch: Batch) -> Result<(), StoreError> {
         if let Some(failed) = self.failed.lock().clone() {
             return Err(failed);

@@ -7,7 +7,7 @@ use super::range::{KeyRange, bare_key, whole_key};
 use super::store::Row;
 use super::{AppliedRow, Batch, Family, Scan, Store, StoreError, options};
 use bytes::Bytes;
-use parking_lot::Mutex;
+use parking_lot::{MappedRwLockReadGuard, Mutex, RwLock, RwLockReadGuard};
 use rocksdb::{DB, ErrorKind, WriteBatch, properties};
 use std::fs;
 use std::io;
@@ -15,7 +15,8 @@ use std::path::{Path, PathBuf};
 
 /// The store of a data folder.
 pub(crate) struct RocksStore {
-    db: DB,
+    /// Gone once the store is closed.
+    db: RwLock<Option<DB>>,
     folder: PathBuf,
     /// The first failure, kept for good. Guards nothing else and is held for no I/O.
     failed: Mutex<Option<StoreError>>,
@@ -41,10 +42,14 @@ impl RocksStore {
             }
         }
         let db = DB::open(&options, folder).map_err(|error| opening_failed(folder, &error))?;
-        let store = Self { db, folder: folder.to_owned(), failed: Mutex::new(None) };
+        let store = Self { db: RwLock::new(Some(db)), folder: folder.to_owned(), failed: Mutex::new(None) };
         // The hinge to the journal has to be readable before anything builds on it.
         store.applied()?;
         Ok(store)
+    }
+
+    fn db(&self) -> Result<MappedRwLockReadGuard<'_, DB>, StoreError> {
+        RwLockReadGuard::try_map(self.db.read(), Option::as_ref).map_err(|_| StoreError::Closed)
     }
 
     /// Puts the batch into memory, as one.
@@ -57,12 +62,12 @@ impl RocksStore {
             writes.put(whole_key(*family, key), value);
         }
         writes.put(whole_key(Family::Applied, &[]), batch.applied.encode());
-        self.db.write_opt(writes, &options::writing()).map_err(|error| self.fail(&error))
+        self.db()?.write_opt(writes, &options::writing()).map_err(|error| self.fail(&error))
     }
 
     /// Makes durable what was written.
     fn flush(&self) -> Result<(), StoreError> {
-        self.db.flush_opt(&options::flushing()).map_err(|error| self.fail(&error))
+        self.db()?.flush_opt(&options::flushing()).map_err(|error| self.fail(&error))
     }
 
     /// # Errors
@@ -72,7 +77,7 @@ impl RocksStore {
         if let Some(failed) = self.failed.lock().clone() {
             return Err(failed);
         }
-        let errors = self.db.property_int_value(properties::BACKGROUND_ERRORS).map_err(|error| self.fail(&error))?;
+        let errors = self.db()?.property_int_value(properties::BACKGROUND_ERRORS).map_err(|error| self.fail(&error))?;
         match errors {
             None | Some(0) => Ok(()),
             Some(count) => Err(self.keep(StoreError::Failed { reason: format!("{count} errors in background work") })),
@@ -95,13 +100,13 @@ impl RocksStore {
 
 impl Store for RocksStore {
     fn get(&self, family: Family, key: &[u8]) -> Result<Option<Bytes>, StoreError> {
-        let value = self.db.get_opt(whole_key(family, key), &options::point_read());
+        let value = self.db()?.get_opt(whole_key(family, key), &options::point_read());
         value.map(|value| value.map(Bytes::from)).map_err(|error| self.fail(&error))
     }
 
     fn get_many(&self, keys: &[(Family, Vec<u8>)]) -> Result<Vec<Option<Bytes>>, StoreError> {
         let whole = keys.iter().map(|(family, key)| whole_key(*family, key));
-        let values = self.db.multi_get_opt(whole, &options::point_read());
+        let values = self.db()?.multi_get_opt(whole, &options::point_read());
         let values = values.into_iter().map(|value| value.map(|value| value.map(Bytes::from)));
         values.collect::<Result<_, _>>().map_err(|error| self.fail(&error))
     }
@@ -110,7 +115,8 @@ impl Store for RocksStore {
         let Some(range) = KeyRange::of_scan(family, &scan)? else { return Ok(Vec::new()) };
         let from = range.from.clone();
         let one_prefix = fills_bloom_prefix(scan.prefix);
-        let mut walk = self.db.raw_iterator_opt(options::walk(range, one_prefix));
+        let db = self.db()?;
+        let mut walk = db.raw_iterator_opt(options::walk(range, one_prefix));
         let mut rows = Vec::new();
         walk.seek(&from);
         while rows.len() < scan.limit
@@ -127,7 +133,8 @@ impl Store for RocksStore {
         let range = KeyRange::of_prefix(family, prefix);
         let target = whole_key(family, key).min(range.below.clone());
         let one_prefix = fills_bloom_prefix(prefix) && key.starts_with(prefix);
-        let mut walk = self.db.raw_iterator_opt(options::walk(range, one_prefix));
+        let db = self.db()?;
+        let mut walk = db.raw_iterator_opt(options::walk(range, one_prefix));
         walk.seek_for_prev(&target);
         let row = walk.item().map(|(key, value)| (bare_key(key), Bytes::copy_from_slice(value)));
         walk.status().map_err(|error| self.fail(&error))?;
@@ -146,6 +153,10 @@ impl Store for RocksStore {
         let Some(bytes) = self.get(Family::Applied, &[])? else { return Ok(None) };
         let damaged = |reason| self.keep(StoreError::Damaged { folder: shown(&self.folder), reason });
         AppliedRow::decode(&bytes).map(Some).map_err(damaged)
+    }
+
+    fn close(&self) {
+        drop(self.db.write().take());
     }
 }
 
@@ -298,7 +309,7 @@ mod tests {
     fn an_applied_row_that_does_not_decode_is_damage() {
         let folder = TempDir::new().unwrap();
         let store = RocksStore::open(folder.path()).unwrap();
-        store.db.put_opt([Family::Applied.byte()], b"nonsense", &options::writing()).unwrap();
+        store.db().unwrap().put_opt([Family::Applied.byte()], b"nonsense", &options::writing()).unwrap();
         store.flush().unwrap();
         drop(store);
         assert!(matches!(RocksStore::open(folder.path()).err(), Some(StoreError::Damaged { .. })));
@@ -310,6 +321,16 @@ mod tests {
         let _first = RocksStore::open(folder.path()).unwrap();
         let second = RocksStore::open(folder.path()).err();
         assert!(matches!(second, Some(StoreError::InUse { .. })), "{second:?}");
+    }
+
+    #[test]
+    fn a_closed_store_lets_go_of_its_folder_and_answers_nothing() {
+        let folder = TempDir::new().unwrap();
+        let first = RocksStore::open(folder.path()).unwrap();
+        first.close();
+        assert_eq!(first.applied(), Err(StoreError::Closed));
+        assert_eq!(first.checkpoint(puts(1, &[])), Err(StoreError::Closed));
+        assert!(RocksStore::open(folder.path()).is_ok());
     }
 
     #[test]

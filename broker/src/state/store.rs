@@ -61,4 +61,8 @@ pub(crate) trait Store: Send + Sync + 'static {
     /// # Errors
     /// As [`Store::get`].
     fn applied(&self) -> Result<Option<AppliedRow>, StoreError>;
+
+    /// Lets go of the folder and of all threads and memory, whoever still holds the store. Waits for reads and
+    /// checkpoints that run; everything later is refused with [`StoreError::Closed`].
+    fn close(&self);
 }
