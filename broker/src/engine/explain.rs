@@ -50,7 +50,7 @@ fn summary(x: &Execution, verdict: Verdict) -> String {
         0 => "not delivered to any executing group".to_owned(),
         n => format!("delivered {}", times(n)),
     };
-    let repeats = if x.duplicates == 0 { String::new() } else { format!(", reported again {}", times(x.duplicates)) };
+    let repeats = if x.duplicates == 0 { String::new() } else { format!(", published again {}", times(x.duplicates)) };
     let end = match verdict {
         Verdict::EffectOnce => "begun once and completed: the effect happened once".to_owned(),
         Verdict::EffectRepeated => {

@@ -37,6 +37,19 @@ pub(crate) struct JournalConfig {
     pub(crate) sync: SyncMode,
     /// Most bytes in a group of several frames; one frame alone may be longer. Default 4 MiB.
     pub(crate) group_bytes_max: usize,
+    /// What the writer is to do wrong.
+    #[cfg(test)]
+    pub(crate) flaw: Option<Flaw>,
+}
+
+/// A way to break the writer by hand, to show that tests would notice.
+#[cfg(test)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Flaw {
+    /// The last group gets no witness.
+    NoWitness,
+    /// What waits and brings no frames goes at once, whatever it has seen.
+    ReadsNotHeldBack,
 }
 
 impl JournalConfig {
@@ -48,6 +61,8 @@ impl JournalConfig {
             spares: 2,
             sync: SyncMode::Always,
             group_bytes_max: 4 * 1024 * 1024,
+            #[cfg(test)]
+            flaw: None,
         }
     }
 

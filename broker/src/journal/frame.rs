@@ -3,7 +3,7 @@
 use super::damage::Damage;
 use super::fields::{Fields, length};
 use super::submission::{Frame, Place, Placed, Record};
-use super::sums::SumKey;
+use super::sums::{SumKey, agree};
 use crate::model::{ChannelNo, Offset, SegmentNo};
 use bytes::{Buf, BufMut, Bytes};
 
@@ -84,7 +84,7 @@ pub(super) fn decode(
     };
     let mut sum = key.at(*position);
     sum.update(header.get(SUMMED_FROM..).ok_or(Damage::Frame)?);
-    if sum.clone().finalize() != header_sum {
+    if !agree(sum.clone().finalize(), header_sum) {
         return Err(Damage::Frame);
     }
     let (Some(entries_len), Some(count), Some(records_len), Some(time_ms)) =
@@ -105,12 +105,12 @@ pub(super) fn decode(
         sum.update(&header);
         let header = RecordHeader::parse(&header).ok_or(Damage::Frame)?;
         let bytes = take(&mut area, header.len as usize)?;
-        bytes_agree &= key.of(at, &bytes) == header.sum;
+        bytes_agree &= agree(key.of(at, &bytes), header.sum);
         let place = Place { segment, position: at, len: header.len };
         at = advanced(at, RECORD_HEADER_LEN + bytes.len())?;
         records.push(Placed { channel: header.channel, offset: header.offset, place, bytes });
     }
-    match (sum.finalize() == frame_sum && area.is_empty(), bytes_agree) {
+    match (agree(sum.finalize(), frame_sum) && area.is_empty(), bytes_agree) {
         (true, true) => Ok(Decoded { time_ms, entries, records }),
         (true, false) => Err(Damage::Record),
         (false, _) => Err(Damage::Frame),

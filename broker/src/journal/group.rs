@@ -3,7 +3,7 @@
 use super::damage::Damage;
 use super::fields::Fields;
 use super::segment::Link;
-use super::sums::SumKey;
+use super::sums::{SumKey, agree};
 use crate::model::{Lsn, UnixMillis};
 use bytes::BufMut;
 
@@ -66,7 +66,7 @@ impl GroupHeader {
         let (magic, rest) = bytes.split_first_chunk::<4>()?;
         let (sum, summed) = rest.split_first_chunk::<4>()?;
         let sum = u32::from_le_bytes(*sum);
-        if *magic != GROUP_MAGIC || key.of(position, summed) != sum {
+        if *magic != GROUP_MAGIC || !agree(key.of(position, summed), sum) {
             return None;
         }
         let mut fields = Fields::new(summed);

@@ -58,6 +58,8 @@ impl Journal {
             sync: config.sync,
             group_bytes_max: config.group_bytes_max as u64,
             frame_bytes_max: Self::frame_bytes_max(config.segment_bytes),
+            #[cfg(test)]
+            flaw: config.flaw,
         };
         let writer = Writer::new(around, active, recovery.last_lsn.next(), recovery.broker_time);
         let started = |error| OpenError::io("start the threads of", &config.dir)(error);

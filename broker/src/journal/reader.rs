@@ -7,7 +7,7 @@ use super::scan::{Scan, Step};
 use super::segment::segment_path;
 use super::segments::Segments;
 use super::submission::{Place, Placed};
-use super::sums::SumKey;
+use super::sums::{SumKey, agree};
 use crate::fs::{File, FileSystem};
 use crate::model::{Lsn, SegmentNo};
 use bytes::Bytes;
@@ -134,5 +134,5 @@ fn verified(bytes: &Bytes, start: usize, place: &Place, key: SumKey) -> Option<B
     let end = body.checked_add(place.len as usize)?;
     let header = RecordHeader::parse(bytes.get(start..body)?)?;
     let message = bytes.get(body..end)?;
-    (header.len == place.len && header.sum == key.of(place.position, message)).then(|| bytes.slice(body..end))
+    (header.len == place.len && agree(key.of(place.position, message), header.sum)).then(|| bytes.slice(body..end))
 }

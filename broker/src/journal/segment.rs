@@ -2,7 +2,7 @@
 
 use super::damage::Damage;
 use super::fields::Fields;
-use super::sums::SumKey;
+use super::sums::{SumKey, agree};
 use crate::model::{Lsn, SegmentNo, UnixMillis};
 use bytes::BufMut;
 use crc32fast::Hasher;
@@ -95,7 +95,7 @@ impl SegmentHeader {
     pub(super) fn decode(block: &[u8], segment: SegmentNo) -> Result<(Self, Link), HeaderFault> {
         let damaged = HeaderFault::Damaged(Damage::SegmentHeader);
         let (header, version, sum) = Self::parse(block).ok_or(damaged)?;
-        if block_sum(block) != Some(sum) || block.get(..MAGIC.len()) != Some(&MAGIC[..]) {
+        if !block_sum(block).is_some_and(|due| agree(sum, due)) || block.get(..MAGIC.len()) != Some(&MAGIC[..]) {
             return Err(damaged);
         }
         if version != VERSION {

@@ -33,6 +33,37 @@ impl SumKey {
     }
 }
 
+/// Whether a sum that was found is the one that belongs there. Every check of a sum goes through here.
+pub(super) fn agree(found: u32, due: u32) -> bool {
+    #[cfg(test)]
+    if unchecked::is_set() {
+        return true;
+    }
+    found == due
+}
+
+/// Sums left unchecked on one thread, to show that tests would notice.
+#[cfg(test)]
+pub(super) mod unchecked {
+    use std::cell::Cell;
+
+    thread_local! {
+        static UNCHECKED: Cell<bool> = const { Cell::new(false) };
+    }
+
+    pub(super) fn is_set() -> bool {
+        UNCHECKED.get()
+    }
+
+    /// Runs `work` on this thread without any check.
+    pub(in crate::journal) fn during<T>(work: impl FnOnce() -> T) -> T {
+        UNCHECKED.set(true);
+        let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
+        UNCHECKED.set(false);
+        done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -30,10 +30,14 @@ pub(super) struct Surroundings {
     pub(super) sync: SyncMode,
     pub(super) group_bytes_max: u64,
     pub(super) frame_bytes_max: u64,
+    #[cfg(test)]
+    pub(super) flaw: Option<super::config::Flaw>,
 }
 
 /// A submission, some of whose frames may have been taken.
 struct Incoming {
+    #[cfg(test)]
+    nothing_written: bool,
     frames: std::vec::IntoIter<Frame>,
     broker_time: UnixMillis,
     finished: Finished,
@@ -121,6 +125,8 @@ impl Writer {
 
     fn unpack(&mut self) {
         self.incoming.extend(self.arrived.drain(..).map(|submission| Incoming {
+            #[cfg(test)]
+            nothing_written: submission.frames.is_empty(),
             frames: submission.frames.into_iter(),
             broker_time: submission.broker_time,
             finished: Finished {
@@ -139,6 +145,12 @@ impl Writer {
             if !matches!(taken, Ok(true)) {
                 self.incoming.push_front(incoming);
                 return taken.map(|_| true);
+            }
+            #[cfg(test)]
+            if incoming.nothing_written && self.around.flaw == Some(super::config::Flaw::ReadsNotHeldBack) {
+                self.tell(incoming.finished, &Ok(()));
+                self.around.shared.done(1);
+                continue;
             }
             let at_once = self.batch.is_empty() && self.batch.finished.is_empty() && self.held.is_empty();
             if at_once && incoming.finished.applied <= self.around.shared.durable() {
@@ -257,6 +269,11 @@ impl Writer {
 
     /// Proves the last group: by an empty one behind it, or by the next segment's header if there is no room.
     fn witness(&mut self) -> Result<(), JournalError> {
+        #[cfg(test)]
+        if self.around.flaw == Some(super::config::Flaw::NoWitness) {
+            self.witness_due = None;
+            return Ok(());
+        }
         if self.active.room() < u64::from(GROUP_HEADER_LEN) {
             self.next_segment()?;
         } else {

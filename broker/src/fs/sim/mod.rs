@@ -2,7 +2,8 @@
 //!
 //! - A *power cut* leaves each unsynced 512-byte sector old or in any version since the last sync, in any order; names,
 //!   lengths and removals need a sync of their folder (a length a sync of its file before).
-//! - A sync that fails drops what it should have written, while reads go on showing it until the cache is forgotten.
+//! - A sync that fails drops what it should have written, while reads go on showing it until the cache is forgotten, which
+//!   a disk may be told never to do.
 //! - *Death* of the process keeps the cache. Handles of an earlier life fail.
 //! - Any call can be made to fail, or to be the process's last.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::cast_possible_truncation)]
@@ -38,6 +39,8 @@ struct World {
     fail_at: Option<(u64, ErrorKind)>,
     die_at: Option<u64>,
     capacity: Option<usize>,
+    /// Whether [`File::forget_cached`] does anything: the call is advice, which a system may pass over.
+    forgets: bool,
 }
 
 impl SimDisk {
@@ -53,6 +56,7 @@ impl SimDisk {
             fail_at: None,
             die_at: None,
             capacity: None,
+            forgets: true,
         })))
     }
 
@@ -103,6 +107,16 @@ impl SimDisk {
     /// From now on all files together hold at most `bytes`.
     pub(crate) fn set_capacity(&self, bytes: Option<usize>) {
         self.0.lock().capacity = bytes;
+    }
+
+    /// Whether asking to forget what is cached does anything.
+    pub(crate) fn set_forgets(&self, forgets: bool) {
+        self.0.lock().forgets = forgets;
+    }
+
+    /// Names of the files and folders in a folder, as a process would see them.
+    pub(crate) fn list(&self, dir: &Path) -> Vec<String> {
+        self.0.lock().names.list(dir)
     }
 
     /// Bytes of a file, as a process would see them.
@@ -310,7 +324,13 @@ impl File for SimFile {
     }
 
     fn forget_cached(&self) -> io::Result<()> {
-        self.content()?.forget_cached();
+        let mut guard = self.disk.0.lock();
+        if let Some(kind) = guard.enter(self.life)? {
+            return Err(kind.into());
+        }
+        if guard.forgets {
+            guard.files[self.file].forget_cached();
+        }
         Ok(())
     }
 }
