@@ -8,7 +8,7 @@ FEATURES := --workspace --features weir-broker/test-clock
 BUILD := $(FEATURES) --all-targets
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: help setup build demo test lint unit prove
+.PHONY: help setup build demo test lint unit prove bench
 
 help: ## What there is to make
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
@@ -44,3 +44,10 @@ test: lint unit ## What CI runs
 prove: setup ## The full numbers: the same tests with larger rounds
 	@date -u
 	WEIR_PROVE=1 cargo test $(BUILD)
+
+# Dependencies are compiled optimised in the dev profile already: where it has built RocksDB, that is linked again.
+bench: setup ## The bare pipe and weir in turns: how near weir comes to what the machine allows
+	@lib=$$(ls -t $(TARGET_DIR)/debug/build/librocksdb-sys-*/out/librocksdb.a 2>/dev/null | head -n 1 || true); \
+	if [ -n "$$lib" ]; then export ROCKSDB_STATIC=1 ROCKSDB_LIB_DIR="$$(dirname "$$(realpath "$$lib")")"; fi; \
+	cargo build --release -p weir-broker -p weir-bench
+	$(TARGET_DIR)/release/weir-bench gate --messages 300000 --runs 3
