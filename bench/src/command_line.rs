@@ -1,8 +1,9 @@
 //! The command line of `weir-bench`.
 
+use crate::consume::Way;
 use crate::pipe::PipeArgs;
 use crate::report::Format;
-use crate::workload::{Call, Pattern};
+use crate::workload::{Call, Pattern, at_least_one_to};
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 
@@ -27,6 +28,8 @@ pub(crate) enum Verb {
     Pipe(PublishArgs),
     /// The pipe and weir in turns, and their ratio
     Gate(PublishArgs),
+    /// Publishes, then takes and settles each message
+    Consume(ConsumeArgs),
     /// One publish in flight: a bare call, the pipe and weir in turns
     Latency(LatencyArgs),
     /// The server of the pipe; the other verbs start it
@@ -88,5 +91,28 @@ pub(crate) struct LatencyArgs {
     pub(crate) call: Call,
     /// Bytes of each payload; several, with commas, are measured one after the other
     #[arg(long, value_delimiter = ',', default_values_t = [256])]
+    pub(crate) payload: Vec<usize>,
+}
+
+/// A measurement of consuming.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ConsumeArgs {
+    /// Where and how often
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+    /// The pattern of what is published first
+    #[command(flatten)]
+    pub(crate) pattern: Pattern,
+    /// Members of the group, a connection each
+    #[arg(long, default_value_t = 8, value_parser = at_least_one_to::<1024>)]
+    pub(crate) members: usize,
+    /// How members take messages
+    #[arg(long, value_enum, default_value_t = Way::Stream)]
+    pub(crate) way: Way,
+    /// Messages a member may hold, or most messages of a fetch
+    #[arg(long, default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) window: u32,
+    /// Bytes of each payload; several, with commas, are measured one after the other
+    #[arg(long, value_delimiter = ',', default_values_t = [256, 1024])]
     pub(crate) payload: Vec<usize>,
 }

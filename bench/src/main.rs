@@ -6,6 +6,7 @@
 
 mod codec;
 mod command_line;
+mod consume;
 mod cpu;
 mod load;
 mod pipe;

@@ -16,14 +16,17 @@ use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 use tonic::transport::Channel;
 
-/// What came of some publishes.
+/// Longest run: whoever takes longer has got stuck.
+pub(crate) const RUN_LIMIT: Duration = Duration::from_secs(900);
+
+/// What came of some calls.
 #[derive(Clone, Debug)]
 pub(crate) struct Driven {
     /// From the first request to the last answer, over all connections.
     pub(crate) elapsed: Duration,
-    /// Messages confirmed as stored and durable.
+    /// Messages confirmed.
     pub(crate) confirmed: u64,
-    /// From each publish being handed to its connection to its answer, sorted; in microseconds.
+    /// From each call being handed to its connection to its answer, sorted; in microseconds.
     pub(crate) waits_us: Vec<u32>,
 }
 
@@ -36,15 +39,24 @@ pub(crate) struct Load {
 
 /// What one connection saw.
 #[derive(Default)]
-struct Seen {
+pub(crate) struct Seen {
     confirmed: u64,
     waits_us: Vec<u32>,
 }
 
 impl Seen {
-    fn answered(&mut self, messages: usize, sent: Stopwatch) {
+    /// So many messages were confirmed by the answer to a call sent then.
+    pub(crate) fn answered(&mut self, messages: usize, sent: Stopwatch) {
         self.confirmed += messages as u64;
         self.waits_us.push(u32::try_from(sent.elapsed().as_micros()).unwrap_or(u32::MAX));
+    }
+}
+
+impl Driven {
+    /// Adds what one more connection saw.
+    pub(crate) fn take(&mut self, seen: Seen) {
+        self.confirmed += seen.confirmed;
+        self.waits_us.extend(seen.waits_us);
     }
 }
 
@@ -64,7 +76,8 @@ impl Load {
     /// Publishes the lanes, one a connection, and waits for all answers.
     ///
     /// # Errors
-    /// If a connection broke, or anything was answered but that it is stored and durable.
+    /// If a connection broke, anything was answered but that it is stored and durable, or it took longer than any run
+    /// may.
     pub(crate) async fn drive(&self, lanes: &[Lane]) -> anyhow::Result<Driven> {
         let start = Arc::new(Barrier::new(lanes.len() + 1));
         let mut running = JoinSet::new();
@@ -78,11 +91,13 @@ impl Load {
         start.wait().await;
         let clock = Stopwatch::start();
         let mut driven = Driven { elapsed: Duration::ZERO, confirmed: 0, waits_us: Vec::new() };
-        while let Some(seen) = running.join_next().await {
-            let seen = seen.context("a connection's task")??;
-            driven.confirmed += seen.confirmed;
-            driven.waits_us.extend(seen.waits_us);
-        }
+        let all = async {
+            while let Some(seen) = running.join_next().await {
+                driven.take(seen.context("a connection's task")??);
+            }
+            anyhow::Ok(())
+        };
+        tokio::time::timeout(RUN_LIMIT, all).await.with_context(|| format!("not answered within {RUN_LIMIT:?}"))??;
         driven.elapsed = clock.elapsed();
         driven.waits_us.sort_unstable();
         Ok(driven)

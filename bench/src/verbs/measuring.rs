@@ -58,7 +58,7 @@ pub(super) async fn publish(
 
 /// Waits until a server uses no CPU, at most [`REST_WITHIN`]: what its start and the warm-up left to do in the background
 /// is none of the measured work.
-async fn at_rest(server: &Server) -> anyhow::Result<()> {
+pub(super) async fn at_rest(server: &Server) -> anyhow::Result<()> {
     let clock = Stopwatch::start();
     let mut before = CpuSample::of(server.pid())?;
     let mut calm = 0;

@@ -1,5 +1,6 @@
 //! The verbs, a file each.
 
+mod consume;
 mod latency;
 mod measuring;
 mod publish;
@@ -21,6 +22,7 @@ pub(crate) fn run(line: CommandLine) -> anyhow::Result<()> {
             Verb::Publish(arguments) => show(&publish::weir(&arguments).await?, line.output),
             Verb::Pipe(arguments) => show(&publish::pipe(&arguments).await?, line.output),
             Verb::Gate(arguments) => show(&publish::gate(&arguments).await?, line.output),
+            Verb::Consume(arguments) => show(&consume::consume(&arguments).await?, line.output),
             Verb::Latency(arguments) => show(&latency::latency(&arguments).await?, line.output),
             Verb::PipeServer(arguments) => pipe::serve(arguments).await,
         }

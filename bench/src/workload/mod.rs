@@ -3,7 +3,7 @@
 mod message;
 mod pattern;
 
-pub(crate) use pattern::{Call, Order, Pattern};
+pub(crate) use pattern::{Call, Order, Pattern, at_least_one_to};
 
 use bytes::Bytes;
 use message::Maker;
@@ -36,6 +36,8 @@ pub(crate) struct Workload {
     pub(crate) measured: Vec<Lane>,
     /// Messages in what is measured.
     pub(crate) messages: u64,
+    /// Messages in what goes before.
+    warm_up_messages: u64,
     /// Mean length of a measured request.
     pub(crate) request_bytes: u64,
 }
@@ -50,8 +52,21 @@ impl Workload {
         let warm_up = lanes(&mut maker, pattern, pattern.warm_up_requests())?;
         let measured = lanes(&mut maker, pattern, pattern.requests())?;
         let bytes: u64 = measured.iter().flatten().map(|request| request.bytes.len() as u64).sum();
-        let messages = measured.iter().flatten().map(|request| request.messages as u64).sum();
-        Ok(Self { messages, request_bytes: bytes / pattern.requests().max(1), warm_up, measured })
+        let count = |lanes: &[Lane]| lanes.iter().flatten().map(|request| request.messages as u64).sum();
+        Ok(Self {
+            messages: count(&measured),
+            warm_up_messages: count(&warm_up),
+            request_bytes: bytes / pattern.requests().max(1),
+            warm_up,
+            measured,
+        })
+    }
+}
+
+impl Workload {
+    /// Messages in all of it.
+    pub(crate) const fn all_messages(&self) -> u64 {
+        self.warm_up_messages + self.messages
     }
 }
 
@@ -105,7 +120,7 @@ mod tests {
     #[test]
     fn all_messages_are_there_each_with_an_id_of_its_own_spread_over_channels_and_tasks() {
         let workload = Workload::prepare(&pattern(), 256).unwrap();
-        assert_eq!(workload.messages, 60);
+        assert_eq!((workload.messages, workload.warm_up_messages), (60, 20));
         let mut ids = BTreeSet::new();
         for (lanes, each) in [(&workload.warm_up, 1), (&workload.measured, 3)] {
             let lanes = decoded(lanes);

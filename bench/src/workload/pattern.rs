@@ -73,7 +73,8 @@ impl Pattern {
     }
 }
 
-fn at_least_one_to<const MOST: usize>(text: &str) -> Result<usize, String> {
+/// Reads a number of the command line that has both bounds.
+pub(crate) fn at_least_one_to<const MOST: usize>(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(number) if (1..=MOST).contains(&number) => Ok(number),
         _ => Err(format!("1 to {MOST}")),
