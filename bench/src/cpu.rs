@@ -97,6 +97,39 @@ impl CpuSample {
     }
 }
 
+/// What all processes and the kernel had used at one moment.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MachineSample {
+    busy: u64,
+}
+
+impl MachineSample {
+    /// Of this machine, now.
+    ///
+    /// # Errors
+    /// If the kernel does not tell.
+    pub(crate) fn now() -> anyhow::Result<Self> {
+        let text = fs::read_to_string("/proc/stat")?;
+        let busy = parse_busy(&text).with_context(|| format!("/proc/stat: {text}"))?;
+        Ok(Self { busy })
+    }
+
+    /// CPU microseconds used since an earlier sample, by anything.
+    #[expect(clippy::cast_precision_loss, reason = "years of CPU time fit")]
+    pub(crate) fn since(self, earlier: Self) -> f64 {
+        self.busy.saturating_sub(earlier.busy) as f64 * 1e6 / TICKS_PER_SECOND
+    }
+}
+
+/// Ticks in which a core did something, or was taken away by a host: all but idle and waiting for a disk.
+fn parse_busy(text: &str) -> Option<u64> {
+    let ticks: Vec<u64> = text.lines().next()?.split_ascii_whitespace().skip(1).map_while(|n| n.parse().ok()).collect();
+    let [user, nice, system, _idle, _waiting, interrupts, soft_interrupts, stolen, ..] = ticks.as_slice() else {
+        return None;
+    };
+    Some(user + nice + system + interrupts + soft_interrupts + stolen)
+}
+
 /// Name and CPU ticks out of a `stat` file.
 fn read_stat(path: &Path) -> anyhow::Result<(String, Ticks)> {
     let text = fs::read_to_string(path).with_context(|| path.display().to_string())?;
@@ -132,6 +165,12 @@ mod tests {
         let text = "12 (a) b( c) S 1 2 3 4 5 6 7 8 9 10 70 30 0 0 20 0 1";
         assert_eq!(parse_stat(text), Some(("a) b( c".to_owned(), Ticks { user: 70, system: 30 })));
         assert_eq!(parse_stat("12 (short) S 1"), None);
+    }
+
+    #[test]
+    fn idle_cores_and_waits_for_a_disk_are_not_busy() {
+        assert_eq!(parse_busy("cpu  1 2 4 100 200 8 16 32 0 0\ncpu0 1 1 1 1 1 1 1 1 0 0\n"), Some(63));
+        assert_eq!(parse_busy("cpu 1 2"), None);
     }
 
     #[test]

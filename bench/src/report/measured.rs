@@ -17,6 +17,19 @@ pub(crate) struct Run {
     pub(crate) server: BTreeMap<String, CpuTime>,
     /// CPU of this process, microseconds a message.
     pub(crate) client: CpuTime,
+    /// Cores that anything else kept busy meanwhile.
+    pub(crate) others: f64,
+}
+
+/// CPU that was used while something was driven, in microseconds.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct CpuUsed {
+    /// By the server, by thread.
+    pub(crate) server: BTreeMap<String, CpuTime>,
+    /// By this process.
+    pub(crate) client: CpuTime,
+    /// By all processes and the kernel.
+    pub(crate) machine: f64,
 }
 
 /// Some points of a distribution.
@@ -70,6 +83,8 @@ pub(crate) struct Measured {
     pub(crate) server_threads: Vec<ThreadCpu>,
     /// CPU of the client, microseconds a message.
     pub(crate) client_cpu_us: Spread,
+    /// Cores that other processes and the kernel on its own kept busy meanwhile.
+    pub(crate) others_busy_cores: Spread,
 }
 
 /// One figure of some runs, in the order they ran.
@@ -96,7 +111,9 @@ pub(crate) struct Ratio {
 impl Run {
     /// Of what was driven, and the CPU it took.
     #[expect(clippy::cast_precision_loss, reason = "messages of a run fit")]
-    pub(crate) fn new(driven: &Driven, server: BTreeMap<String, CpuTime>, client: CpuTime) -> Self {
+    pub(crate) fn new(driven: &Driven, used: CpuUsed) -> Self {
+        let CpuUsed { server, client, machine } = used;
+        let ours = client.total() + server.values().map(|time| time.total()).sum::<f64>();
         let messages = driven.confirmed as f64;
         let each = |time: CpuTime| CpuTime { user: time.user / messages, system: time.system / messages };
         let at = |hundredths| f64::from(percentile(&driven.waits_us, hundredths)) / 1e3;
@@ -105,6 +122,7 @@ impl Run {
             wait_ms: Percentiles { p50: at(50), p99: at(99), max: at(100) },
             server: server.into_iter().map(|(name, time)| (name, each(time))).collect(),
             client: each(client),
+            others: ((machine - ours) / 1e6 / driven.elapsed.as_secs_f64()).max(0.0),
         }
     }
 
@@ -139,6 +157,7 @@ impl Measured {
             server_cpu_us: over(&Run::server_total),
             server_threads,
             client_cpu_us: over(&|run| run.client.total()),
+            others_busy_cores: over(&|run| run.others),
         }
     }
 }
@@ -185,7 +204,8 @@ mod tests {
     fn run(rate: u64, sequencer: f64) -> Run {
         let driven = Driven { elapsed: Duration::from_secs(1), confirmed: rate, waits_us: vec![1000, 2000, 9000] };
         let threads = BTreeMap::from([("weir-sequencer".to_owned(), CpuTime { user: sequencer, system: 0.0 })]);
-        Run::new(&driven, threads, CpuTime { user: 100.0, system: 100.0 })
+        let client = CpuTime { user: 100.0, system: 100.0 };
+        Run::new(&driven, CpuUsed { server: threads, client, machine: 500_200.0 + sequencer })
     }
 
     #[test]
@@ -197,6 +217,7 @@ mod tests {
         assert_eq!(measured.client_cpu_us.max, 2.0);
         assert_eq!((measured.wait_p50_ms.median, measured.wait_max_ms.median), (2.0, 9.0));
         assert_eq!(measured.server_threads.len(), 1);
+        assert_eq!(measured.others_busy_cores.median, 0.5);
     }
 
     #[test]

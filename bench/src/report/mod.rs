@@ -5,7 +5,7 @@ mod measured;
 mod table;
 
 pub(crate) use machine::Machine;
-pub(crate) use measured::{Figure, Measured, Ratio, Run};
+pub(crate) use measured::{CpuUsed, Figure, Measured, Ratio, Run};
 
 use crate::workload::Pattern;
 use clap::ValueEnum;

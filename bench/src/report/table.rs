@@ -53,6 +53,7 @@ fn one(measured: &Measured, out: &mut impl Write) -> io::Result<()> {
         ("answered, p50".to_owned(), format!("{} ms", told(measured.wait_p50_ms, 3))),
         ("answered, p99".to_owned(), format!("{} ms", told(measured.wait_p99_ms, 3))),
         ("answered, max".to_owned(), format!("{} ms", told(measured.wait_max_ms, 3))),
+        ("others busy".to_owned(), format!("{} cores", told(measured.others_busy_cores, 2))),
         ("client CPU".to_owned(), format!("{} us/message", told(measured.client_cpu_us, 3))),
         ("server CPU".to_owned(), format!("{} us/message", told(measured.server_cpu_us, 3))),
     ];

@@ -1,9 +1,9 @@
 //! One measured run.
 
 use crate::command_line::RunArgs;
-use crate::cpu::CpuSample;
+use crate::cpu::{CpuSample, MachineSample};
 use crate::load::{Driven, Load};
-use crate::report::Run;
+use crate::report::{CpuUsed, Run};
 use crate::server::{Place, Server, Target};
 use crate::stopwatch::Stopwatch;
 use crate::workload::{Pattern, Workload};
@@ -17,24 +17,27 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// Longest wait for a server to be at rest.
 const REST_WITHIN: Duration = Duration::from_secs(15);
 
-/// The CPU of a server and of this process, from its making on.
+/// The CPU of a server, of this process and of all else, from its making on.
 pub(super) struct Meter {
     pid: u32,
     server: CpuSample,
     client: CpuSample,
+    machine: MachineSample,
 }
 
 impl Meter {
     /// Begins.
     pub(super) fn start(server: &Server) -> anyhow::Result<Self> {
         let pid = server.pid();
-        Ok(Self { pid, server: CpuSample::of(pid)?, client: CpuSample::of(std::process::id())? })
+        let client = CpuSample::of(std::process::id())?;
+        Ok(Self { pid, server: CpuSample::of(pid)?, client, machine: MachineSample::now()? })
     }
 
     /// What it took until now.
     pub(super) fn stop(&self, driven: &Driven) -> anyhow::Result<Run> {
+        let machine = MachineSample::now()?.since(self.machine);
         let client = CpuSample::of(std::process::id())?.whole_since(&self.client);
-        Ok(Run::new(driven, CpuSample::of(self.pid)?.since(&self.server), client))
+        Ok(Run::new(driven, CpuUsed { server: CpuSample::of(self.pid)?.since(&self.server), client, machine }))
     }
 }
 
