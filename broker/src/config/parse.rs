@@ -40,7 +40,11 @@ pub(super) fn parse(text: &str, findings: &mut Findings) -> Option<Node> {
         return None;
     }
     let mut tree = Tree { open: Vec::new(), root: None };
-    for event in Parser::new_from_str(text.strip_prefix('\u{feff}').unwrap_or(text)) {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    // What is missing at the end the parser misses in a line that is not there.
+    let end = end(text);
+    let mark = |marker: Marker| Mark { line: marker.line().max(1), column: marker.col() + 1 }.min(end);
+    for event in Parser::new_from_str(text) {
         match event {
             Ok((event, span)) => {
                 if !tree.take(event, mark(span.start), findings) {
@@ -56,8 +60,11 @@ pub(super) fn parse(text: &str, findings: &mut Findings) -> Option<Node> {
     tree.root
 }
 
-fn mark(marker: Marker) -> Mark {
-    Mark { line: marker.line().max(1), column: marker.col() + 1 }
+/// The place behind the last character. A line ends with a line feed, a carriage return, or both.
+fn end(text: &str) -> Mark {
+    let breaks = |text: &str| text.matches(['\n', '\r']).count() - text.matches("\r\n").count();
+    let last_line = text.rsplit(['\n', '\r']).next().unwrap_or_default();
+    Mark { line: breaks(text) + 1, column: last_line.chars().count() + 1 }
 }
 
 struct Tree {

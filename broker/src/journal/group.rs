@@ -78,6 +78,9 @@ impl GroupHeader {
             synced_through: fields.u32()?,
             previous: Link { position: fields.u32()?, sum: fields.u32()? },
         };
+        if fields.u32()? != 0 {
+            return None;
+        }
         Some((header, Link { position, sum }))
     }
 }
@@ -123,6 +126,19 @@ mod tests {
             let (mut bytes, _) = header.encode(4096, key());
             bytes[bit / 8] ^= 1 << (bit % 8);
             prop_assert!(GroupHeader::decode(&bytes, 4096, key()).is_err());
+        }
+
+        #[test]
+        fn the_field_of_zeros_is_zero_though_the_sum_holds(zero in 1..u32::MAX, position: u32) {
+            let header = GroupHeader {
+                body_len: 0, frame_count: 0, first_lsn: Lsn(1), broker_time: UnixMillis(5), synced_through: 4096,
+                previous: Link { position: 0, sum: 9 },
+            };
+            let (mut bytes, _) = header.encode(position, key());
+            bytes[LEN - 4..].copy_from_slice(&zero.to_le_bytes());
+            let sum = key().of(position, &bytes[8..]);
+            bytes[4..8].copy_from_slice(&sum.to_le_bytes());
+            prop_assert_eq!(GroupHeader::decode(&bytes, position, key()), Err(Damage::GroupHeader));
         }
 
         #[test]

@@ -119,7 +119,10 @@ impl Scan {
     }
 
     fn follows(&self, header: &GroupHeader) -> bool {
-        header.previous == self.link && header.first_lsn == self.next_lsn && header.synced_through <= self.position
+        header.previous == self.link
+            && header.first_lsn == self.next_lsn
+            && header.synced_through <= self.position
+            && header.first_lsn.get().checked_add(u64::from(header.frame_count)).is_some()
     }
 
     fn frames(&self, header: &GroupHeader, mut body: Bytes, mut position: u32) -> Result<Vec<RecoveredFrame>, Damage> {

@@ -101,7 +101,8 @@ impl SegmentHeader {
         if version != VERSION {
             return Err(HeaderFault::Version(version));
         }
-        if header.segment != segment {
+        // Each byte of a block follows from these fields, also those that must be zero.
+        if header.segment != segment || block.get(..BLOCK) != Some(&header.encode().0[..]) {
             return Err(damaged);
         }
         Ok((header, Link { position: 0, sum }))
@@ -171,6 +172,20 @@ mod tests {
             let mut flipped = block.clone();
             flipped[bit / 8] ^= 1 << (bit % 8);
             assert!(SegmentHeader::decode(&flipped, SegmentNo(7)).is_err(), "bit {bit}");
+        }
+    }
+
+    #[test]
+    fn what_must_be_zero_is_though_the_sum_holds() {
+        let first = SegmentHeader { previous: None, ..header() };
+        // The end of a segment before it that it does not name, the field of zeros, the zeros behind all fields.
+        for at in [68, 76, 88, BLOCK - 1] {
+            let (mut block, _) = first.encode();
+            block[at] = 1;
+            let sum = block_sum(&block).unwrap();
+            block[SUM_AT..SUM_AT + 4].copy_from_slice(&sum.to_le_bytes());
+            let damaged = HeaderFault::Damaged(Damage::SegmentHeader);
+            assert_eq!(SegmentHeader::decode(&block, SegmentNo(7)).unwrap_err(), damaged, "byte {at}");
         }
     }
 

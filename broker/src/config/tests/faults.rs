@@ -200,6 +200,9 @@ fn settings_of_the_server_have_types_bounds_and_fit_each_other() {
 fn yaml_that_is_none_or_more_than_weir_reads_is_refused_where_it_stands() {
     let table: &[(&str, &[Expected])] = &[
         ("broker: {\n  sync: always\n", &[(3, 1, "", "not valid YAML: ")]),
+        ("broker: {\r\n  sync: always", &[(2, 15, "", "not valid YAML: ")]),
+        ("?\r#", &[(2, 2, "", "unknown field")]),
+        ("\u{feff}broker: {", &[(1, 10, "", "not valid YAML: ")]),
         ("broker: &b { sync: always }", &[(1, 9, "", "anchors")]),
         ("broker: !x { sync: always }", &[(1, 9, "", "tags")]),
         ("broker: { sync: &s always, data_dir: *s }", &[(1, 17, "", "anchors"), (1, 38, "", "aliases")]),

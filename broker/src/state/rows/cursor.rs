@@ -53,7 +53,9 @@ fn write_bitmap<S: Serializer>(bitmap: &RoaringTreemap, serializer: S) -> Result
 
 fn read_bitmap<'de, D: Deserializer<'de>>(deserializer: D) -> Result<RoaringTreemap, D::Error> {
     let bytes = Vec::<u8>::deserialize(deserializer)?;
-    RoaringTreemap::deserialize_from(bytes.as_slice()).map_err(serde::de::Error::custom)
+    let mut rest = bytes.as_slice();
+    let bitmap = RoaringTreemap::deserialize_from(&mut rest).map_err(serde::de::Error::custom)?;
+    if rest.is_empty() { Ok(bitmap) } else { Err(serde::de::Error::custom("bytes behind the bitmap")) }
 }
 
 pub(crate) fn cursor_key(group: GroupNo, channel: ChannelNo) -> Vec<u8> {
@@ -83,5 +85,15 @@ mod tests {
             let back: CursorRow = decode(&encode(&cursor).unwrap()).unwrap();
             prop_assert_eq!(back, cursor);
         }
+    }
+
+    #[test]
+    fn bytes_behind_the_bitmap_are_refused() {
+        // Version, start, floor, length of the bitmap, the bitmap.
+        let mut value = encode(&CursorRow::starting_at(Offset(4))).unwrap();
+        assert_eq!(value[3] as usize, value.len() - 4);
+        value[3] += 1;
+        value.push(0);
+        assert!(decode::<CursorRow>(&value).is_err());
     }
 }

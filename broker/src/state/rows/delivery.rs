@@ -2,7 +2,7 @@
 //! partition's first unsettled message where it is anything but untouched: leased, delayed, held, parked, or with
 //! attempts behind it. Goes when that message does. All of them are in memory (they are what is in flight).
 
-use super::{RowError, take};
+use super::{RowError, at_end, take};
 use crate::journal::entry::{ExecutionHash, HoldCause, PartitionKey};
 use crate::model::{ChannelNo, Epoch, GroupNo, Offset, SessionId, UnixMillis};
 use serde::{Deserialize, Serialize};
@@ -80,9 +80,24 @@ pub(crate) fn delivery_key(partition: PartitionKey) -> Vec<u8> {
 }
 
 pub(crate) fn parse_delivery_key(mut key: &[u8]) -> Result<PartitionKey, RowError> {
-    Ok(PartitionKey {
+    let partition = PartitionKey {
         group: GroupNo(u32::from_be_bytes(take(&mut key)?)),
         channel: ChannelNo(u64::from_be_bytes(take(&mut key)?)),
         task: u128::from_be_bytes(take(&mut key)?),
-    })
+    };
+    at_end(partition, key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_comes_back_and_one_a_byte_shorter_or_longer_does_not() {
+        let partition = PartitionKey { group: GroupNo(2), channel: ChannelNo(3), task: 1 << 90 };
+        let key = delivery_key(partition);
+        assert_eq!(parse_delivery_key(&key), Ok(partition));
+        assert!(parse_delivery_key(&key[1..]).is_err());
+        assert!(parse_delivery_key(&[&key[..], &[0]].concat()).is_err());
+    }
 }

@@ -60,6 +60,11 @@ pub(crate) fn decode<R: DeserializeOwned>(bytes: &[u8]) -> Result<R, RowError> {
     if tail.is_empty() { Ok(row) } else { Err(RowError(format!("{} bytes too many", tail.len()))) }
 }
 
+/// Nothing may be left of a key of fixed length.
+fn at_end<K>(parsed: K, rest: &[u8]) -> Result<K, RowError> {
+    if rest.is_empty() { Ok(parsed) } else { Err(RowError(format!("key {} bytes too long", rest.len()))) }
+}
+
 /// Takes `N` bytes off the front of a key.
 fn take<const N: usize>(key: &mut &[u8]) -> Result<[u8; N], RowError> {
     let (head, rest) = key.split_first_chunk::<N>().ok_or_else(|| RowError("key too short".to_owned()))?;

@@ -2,7 +2,7 @@
 //! between two checkpoints, packed; never one row a message. Serves order (a group's backlog is rebuilt from it) and
 //! the duplicates of `message_id`. Goes with its messages.
 
-use super::{RowError, take};
+use super::{RowError, at_end, take};
 use crate::journal::entry::TaskHash;
 use crate::model::{ChannelNo, Offset, UnixMillis};
 use serde::{Deserialize, Serialize};
@@ -45,9 +45,23 @@ pub(crate) fn task_channel_prefix(channel: ChannelNo) -> Vec<u8> {
 }
 
 pub(crate) fn parse_task_key(mut key: &[u8]) -> Result<(ChannelNo, TaskHash, Offset), RowError> {
-    Ok((
+    let parsed = (
         ChannelNo(u64::from_be_bytes(take(&mut key)?)),
         u128::from_be_bytes(take(&mut key)?),
         Offset(u64::from_be_bytes(take(&mut key)?)),
-    ))
+    );
+    at_end(parsed, key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_comes_back_and_one_a_byte_shorter_or_longer_does_not() {
+        let key = task_key(ChannelNo(3), 1 << 90, Offset(4));
+        assert_eq!(parse_task_key(&key), Ok((ChannelNo(3), 1 << 90, Offset(4))));
+        assert!(parse_task_key(&key[1..]).is_err());
+        assert!(parse_task_key(&[&key[..], &[0]].concat()).is_err());
+    }
 }
