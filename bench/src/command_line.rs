@@ -52,6 +52,9 @@ pub(crate) struct RunArgs {
     /// Journal between two checkpoints of weir, in MiB; else its default
     #[arg(long, value_name = "MIB")]
     pub(crate) checkpoint_mib: Option<u64>,
+    /// Wait until others use at most so many cores, and measure again where they used more meanwhile
+    #[arg(long, value_name = "CORES")]
+    pub(crate) quiet: Option<f64>,
 }
 
 /// A measurement of publishes.

@@ -5,6 +5,8 @@ mod measured;
 mod table;
 
 pub(crate) use machine::Machine;
+#[cfg(test)]
+pub(crate) use measured::Percentiles;
 pub(crate) use measured::{CpuUsed, Figure, Measured, Ratio, Run};
 
 use crate::workload::Pattern;

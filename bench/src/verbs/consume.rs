@@ -2,6 +2,7 @@
 //! with a group that has never had a member.
 
 use super::measuring::{self, Meter};
+use super::quiet::Quiet;
 use crate::command_line::ConsumeArgs;
 use crate::consume::Members;
 use crate::load::Load;
@@ -22,10 +23,14 @@ pub(super) async fn consume(arguments: &ConsumeArgs) -> anyhow::Result<Report> {
     for payload in payload {
         let workload = Workload::prepare(pattern, *payload)?;
         let mut runs = Vec::new();
-        for _ in 0..run.runs {
+        let mut quiet = Quiet::new(run.quiet);
+        while runs.len() < run.runs as usize {
+            quiet.wait().await?;
             let run = once(&place, arguments, &workload).await?;
             measuring::tell(&format!("weir, {payload} B: {:.0} messages/s settled", run.rate));
-            runs.push(run);
+            if quiet.was_kept([&run])? {
+                runs.push(run);
+            }
         }
         measured.push(Measured::new(name, *payload, workload.request_bytes, workload.all_messages(), &runs));
     }

@@ -4,6 +4,7 @@ mod consume;
 mod latency;
 mod measuring;
 mod publish;
+mod quiet;
 mod turns;
 
 use crate::command_line::{CommandLine, Verb};

@@ -1,6 +1,7 @@
 //! Servers that take turns under the same load, so that all see the same machine.
 
 use super::measuring;
+use super::quiet::Quiet;
 use crate::command_line::RunArgs;
 use crate::report::{Machine, Measured, Ratio, Report, Run};
 use crate::server::{Place, Target};
@@ -22,12 +23,19 @@ pub(super) async fn take(
     for payload in payloads {
         let workload = Workload::prepare(pattern, *payload)?;
         let mut runs = vec![Vec::new(); targets.len()];
-        for _ in 0..run.runs {
-            for (target, runs) in targets.iter().zip(&mut runs) {
+        let mut quiet = Quiet::new(run.quiet);
+        let mut rounds = 0;
+        while rounds < run.runs {
+            quiet.wait().await?;
+            let mut round = Vec::with_capacity(targets.len());
+            for target in targets {
                 let run = measuring::publish(&place, target, pattern, &workload).await?;
-                let name = target.name();
-                measuring::tell(&format!("{name}, {payload} B: {:.0} messages/s", run.rate));
-                runs.push(run);
+                measuring::tell(&format!("{}, {payload} B: {:.0} messages/s", target.name(), run.rate));
+                round.push(run);
+            }
+            if quiet.was_kept(&round)? {
+                runs.iter_mut().zip(round).for_each(|(runs, run)| runs.push(run));
+                rounds += 1;
             }
         }
         for (target, runs) in targets.iter().zip(&runs) {
