@@ -12,7 +12,7 @@ use weir_proto::server::consume_request::Frame as Asked;
 use weir_proto::server::consume_response::Frame;
 use weir_proto::server::consume_service_client::ConsumeServiceClient;
 use weir_proto::server::{ConsumeRequest, ConsumeResponse, Deliveries};
-use weir_proto::v1::{Credit, Join, SettleRequest};
+use weir_proto::v1::{Credit, Join, SettleRequest, Settlement};
 
 /// Credit in bytes: no bound, the window is in messages.
 const BYTES: u64 = u64::MAX / 2;
@@ -26,7 +26,7 @@ struct Joined {
     last_request: u64,
 }
 
-/// Settles each delivery in the frame after it came, until the run is over.
+/// Settles what has come, all that is there already in one frame, until the run is over.
 pub(super) async fn settle(member: Member) -> anyhow::Result<Seen> {
     let joined = Joined::open(&member).await;
     // Whatever came of it: the others wait here.
@@ -34,14 +34,23 @@ pub(super) async fn settle(member: Member) -> anyhow::Result<Seen> {
     let mut joined = joined?;
     joined.send(Asked::Credit(Credit { messages: member.window, bytes: BYTES })).await?;
     let mut seen = Seen::default();
+    let mut got = Vec::new();
     let mut over = std::pin::pin!(member.progress.over());
     loop {
+        let nothing_to_settle = got.is_empty();
         let frame = tokio::select! {
+            biased;
             frame = joined.frames.message() => frame?.context("the stream ended early")?,
-            () = &mut over => return Ok(seen),
+            () = &mut over, if nothing_to_settle => return Ok(seen),
+            () = std::future::ready(()), if !nothing_to_settle => {
+                joined.give_back(std::mem::take(&mut got)).await?;
+                continue;
+            }
         };
         match frame.frame {
-            Some(Frame::Deliveries(deliveries)) => joined.give_back(deliveries).await?,
+            Some(Frame::Deliveries(Deliveries { deliveries })) => {
+                got.extend(deliveries.iter().map(|delivery| done(delivery.epoch, delivery.offset)));
+            }
             Some(Frame::Settle(answer)) => {
                 let sent = joined.waiting.pop_front().context("an answer to nothing")?;
                 member.settled(&mut seen, &answer.results, sent)?;
@@ -75,8 +84,8 @@ impl Joined {
         self.send.send(request).await.context("the stream ended early")
     }
 
-    async fn give_back(&mut self, deliveries: Deliveries) -> anyhow::Result<()> {
-        let settlements: Vec<_> = deliveries.deliveries.iter().map(|one| done(one.epoch, one.offset)).collect();
+    /// Settles, and lets as many more come. Never more than the window at once, which one frame takes.
+    async fn give_back(&mut self, settlements: Vec<Settlement>) -> anyhow::Result<()> {
         let messages = u32::try_from(settlements.len())?;
         self.waiting.push_back(Stopwatch::start());
         self.send(Asked::Settle(SettleRequest { session: None, settlements })).await?;

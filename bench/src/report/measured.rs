@@ -11,7 +11,9 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(crate) struct Run {
     /// Messages a second.
     pub(crate) rate: f64,
-    /// From a publish handed over to its answer, in milliseconds.
+    /// Messages a call, or a request of a stream.
+    pub(crate) per_call: f64,
+    /// From a call handed over to its answer, in milliseconds.
     pub(crate) wait_ms: Percentiles,
     /// CPU of the server's threads, microseconds a message.
     pub(crate) server: BTreeMap<String, CpuTime>,
@@ -71,6 +73,8 @@ pub(crate) struct Measured {
     pub(crate) what: &'static str,
     /// Messages a second, confirmed after the sync.
     pub(crate) per_second: Spread,
+    /// Messages that a call, or a request of a stream, was about; a mean.
+    pub(crate) per_call: Spread,
     /// From a call handed over to its answer: half of them took no longer.
     pub(crate) wait_p50_ms: Spread,
     /// 99 of 100 took no longer.
@@ -119,6 +123,7 @@ impl Run {
         let at = |hundredths| f64::from(percentile(&driven.waits_us, hundredths)) / 1e3;
         Self {
             rate: messages / driven.elapsed.as_secs_f64(),
+            per_call: messages / driven.waits_us.len() as f64,
             wait_ms: Percentiles { p50: at(50), p99: at(99), max: at(100) },
             server: server.into_iter().map(|(name, time)| (name, each(time))).collect(),
             client: each(client),
@@ -151,6 +156,7 @@ impl Measured {
             messages,
             what,
             per_second: over(&|run| run.rate),
+            per_call: over(&|run| run.per_call),
             wait_p50_ms: over(&|run| run.wait_ms.p50),
             wait_p99_ms: over(&|run| run.wait_ms.p99),
             wait_max_ms: over(&|run| run.wait_ms.max),
@@ -218,6 +224,7 @@ mod tests {
         assert_eq!((measured.wait_p50_ms.median, measured.wait_max_ms.median), (2.0, 9.0));
         assert_eq!(measured.server_threads.len(), 1);
         assert_eq!(measured.others_busy_cores.median, 0.5);
+        assert_eq!(measured.per_call, Spread { median: 50.0, min: 100.0 / 3.0, max: 200.0 / 3.0 });
     }
 
     #[test]

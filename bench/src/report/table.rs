@@ -50,6 +50,7 @@ fn one(measured: &Measured, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "{server}, payload {payload_bytes} B, requests of {} B", measured.request_bytes)?;
     let mut rows = vec![
         (what.to_string(), format!("{} messages/s", told(measured.per_second, 0))),
+        ("messages a call".to_owned(), told(measured.per_call, 1)),
         ("answered, p50".to_owned(), format!("{} ms", told(measured.wait_p50_ms, 3))),
         ("answered, p99".to_owned(), format!("{} ms", told(measured.wait_p99_ms, 3))),
         ("answered, max".to_owned(), format!("{} ms", told(measured.wait_max_ms, 3))),

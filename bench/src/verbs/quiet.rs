@@ -72,7 +72,7 @@ mod tests {
 
     fn run(others: f64) -> Run {
         let (wait_ms, server, client) = (Percentiles::default(), BTreeMap::new(), CpuTime::default());
-        Run { rate: 1.0, wait_ms, server, client, others }
+        Run { rate: 1.0, per_call: 1.0, wait_ms, server, client, others }
     }
 
     #[test]
