@@ -15,4 +15,6 @@ mod engine;
 mod fs;
 mod journal;
 mod read;
+#[cfg(test)]
+mod simulation;
 mod state;

@@ -26,13 +26,14 @@ pub enum OpenError {
     /// The data folder cannot be used.
     #[error("the data folder {0} cannot be used: {1}")]
     Folder(PathBuf, #[source] std::io::Error),
-    /// State does not open or does not verify.
+    /// State does not open.
     #[error("state: {0}")]
     State(String),
-    /// The journal does not open or does not verify. The text names segment and position.
+    /// The journal does not open.
     #[error("journal: {0}")]
     Journal(String),
-    /// A stored row or message does not decode.
+    /// What is stored is not what was confirmed: a part of it is missing, does not verify or does not decode. The text names
+    /// the place. Nothing was changed; the way back is a copy of the folder.
     #[error("DATA_LOSS: {0}")]
     DataLoss(String),
     /// A setting is out of bounds.
@@ -55,6 +56,9 @@ pub struct BrokerBuilder {
     pub(super) spares: usize,
     pub(super) checkpoints: CheckpointPolicy,
     pub(super) tail_bytes: usize,
+    /// In place of the store in the data folder.
+    #[cfg(test)]
+    pub(super) store: Option<Arc<dyn crate::state::Store>>,
 }
 
 impl BrokerBuilder {
@@ -76,7 +80,16 @@ impl BrokerBuilder {
             spares: 2,
             checkpoints: CheckpointPolicy::default(),
             tail_bytes: 64 * 1024 * 1024,
+            #[cfg(test)]
+            store: None,
         }
+    }
+
+    /// On other storage than the machine's.
+    #[cfg(test)]
+    pub(crate) fn storage(mut self, fs: Arc<dyn FileSystem>, store: Arc<dyn crate::state::Store>) -> Self {
+        (self.fs, self.store) = (fs, Some(store));
+        self
     }
 
     /// Broker time from this clock.

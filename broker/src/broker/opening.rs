@@ -9,11 +9,11 @@ use super::loading::{Loaders, load};
 use super::sequencer::{Input, Sequencer};
 use super::{Broker, QUEUE_BYTES_MAX, Shared};
 use crate::engine::{Arrival, Counters, Engine, MessageHead, NameHasher, Resident, Want, head_of};
-use crate::journal::{Applied, Journal, JournalConfig, RecoveredFrame, Recovery, SyncMode, entry};
+use crate::journal::{self, Applied, Journal, JournalConfig, RecoveredFrame, Recovery, SyncMode, entry};
 use crate::model::{ChannelNo, GroupNo, Lsn, PolicyNo, SessionId, UnixMillis};
 use crate::read::{Feed, IndexFiles, MessageIndex, Reader, Records, TailCache};
 use crate::state::rows::{self, RowError};
-use crate::state::{AppliedRow, Checkpointer, Family, RocksStore, SCAN_ROWS_MAX, Scan, Store};
+use crate::state::{AppliedRow, Checkpointer, Family, RocksStore, SCAN_ROWS_MAX, Scan, Store, StoreError};
 use serde::de::DeserializeOwned;
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::AtomicU64;
@@ -28,10 +28,9 @@ pub(super) fn open(builder: BrokerBuilder) -> Result<Broker, OpenError> {
         return Err(OpenError::Setting(format!("segment_bytes: at least {SEGMENT_BYTES_MIN}")));
     }
     let dir = &builder.data_dir;
-    std::fs::create_dir_all(dir).map_err(|e| OpenError::Folder(dir.clone(), e))?;
-    let store: Arc<dyn Store> =
-        Arc::new(RocksStore::open(&dir.join("state")).map_err(|e| OpenError::State(chain(&e)))?);
-    let applied = store.applied().map_err(|e| OpenError::State(chain(&e)))?;
+    builder.fs.create_dir(dir).map_err(|e| OpenError::Folder(dir.clone(), e))?;
+    let store = store_of(&builder)?;
+    let applied = store.applied().map_err(|e| state_failed(&e))?;
 
     let tail = Arc::new(TailCache::new(builder.tail_bytes));
     let index = Arc::new(MessageIndex::new());
@@ -47,7 +46,7 @@ pub(super) fn open(builder: BrokerBuilder) -> Result<Broker, OpenError> {
     };
     let known = applied.as_ref().map(|row| Applied { segment: row.segment, lsn: row.lsn, journal_id: row.journal_id });
     let (journal, recovery) =
-        Journal::open(Arc::clone(&builder.fs), config, known, feed).map_err(|e| OpenError::Journal(chain(&e)))?;
+        Journal::open(Arc::clone(&builder.fs), config, known, feed).map_err(|e| journal_failed(&e))?;
     let journal = Arc::new(journal);
     if let Some(cut) = &recovery.cut {
         tracing::warn!(?cut, "a torn tail was cut from the journal; nothing in it was ever confirmed");
@@ -105,6 +104,7 @@ pub(super) fn open(builder: BrokerBuilder) -> Result<Broker, OpenError> {
         answers: HashMap::new(),
         streams: HashMap::new(),
         round: Default::default(),
+        stop: None,
         now,
     };
     put_policies(&inbox, &builder);
@@ -128,6 +128,31 @@ pub(super) fn open(builder: BrokerBuilder) -> Result<Broker, OpenError> {
             thread: parking_lot::Mutex::new(Some(thread)),
         }),
     })
+}
+
+fn store_of(builder: &BrokerBuilder) -> Result<Arc<dyn Store>, OpenError> {
+    #[cfg(test)]
+    if let Some(store) = &builder.store {
+        return Ok(Arc::clone(store));
+    }
+    let store = RocksStore::open(&builder.data_dir.join("state")).map_err(|e| state_failed(&e))?;
+    Ok(Arc::new(store))
+}
+
+fn state_failed(error: &StoreError) -> OpenError {
+    match error {
+        StoreError::Damaged { .. } => OpenError::DataLoss(chain(error)),
+        _ => OpenError::State(chain(error)),
+    }
+}
+
+fn journal_failed(error: &journal::OpenError) -> OpenError {
+    match error {
+        journal::OpenError::DataLoss { .. } | journal::OpenError::WrongJournal { .. } => {
+            OpenError::DataLoss(chain(error))
+        }
+        _ => OpenError::Journal(chain(error)),
+    }
 }
 
 /// Smallest segment: half of it, a frame, holds the entries of one turn and a small message.
@@ -192,7 +217,7 @@ fn each<R: DeserializeOwned>(
     let mut after: Option<Vec<u8>> = None;
     loop {
         let scan = Scan { prefix: &[], after: after.as_deref(), limit: SCAN_ROWS_MAX };
-        let page = store.scan(family, scan).map_err(|e| OpenError::State(chain(&e)))?;
+        let page = store.scan(family, scan).map_err(|e| state_failed(&e))?;
         for (key, value) in &page {
             rows::decode(value).and_then(|row| take(key, row)).map_err(|e| OpenError::DataLoss(e.to_string()))?;
         }
@@ -210,7 +235,7 @@ fn fixed<const N: usize>(key: &[u8]) -> Result<[u8; N], RowError> {
 /// Gives the frames that state does not hold their effect.
 fn replay(engine: &mut Engine, store: &dyn Store, hasher: NameHasher, recovery: Recovery) -> Result<(), OpenError> {
     for frame in recovery.frames {
-        let RecoveredFrame { lsn, entries, records, .. } = frame.map_err(|e| OpenError::Journal(chain(&e)))?;
+        let RecoveredFrame { lsn, entries, records, .. } = frame.map_err(|e| journal_failed(&e))?;
         let entries = entry::decode(&entries).map_err(|e| OpenError::DataLoss(format!("frame {lsn}: {e}")))?;
         let heads: Vec<Arc<MessageHead>> = records
             .iter()

@@ -64,6 +64,8 @@ pub(super) struct Sequencer {
     pub(super) answers: HashMap<Ticket, Answer>,
     pub(super) streams: HashMap<SessionId, (Ticket, stream::UnboundedSender<StreamItem>)>,
     pub(super) round: Round,
+    /// Whoever asked it to stop.
+    pub(super) stop: Option<oneshot::Sender<()>>,
     /// The last broker time handed to the engine.
     pub(super) now: UnixMillis,
 }
@@ -77,41 +79,28 @@ pub(super) struct Round {
     early: Vec<Leaving>,
 }
 
-/// Why the sequencer ends.
-enum End {
-    Asked(oneshot::Sender<()>),
-    Failed(String),
-}
-
 impl Sequencer {
     /// Runs until it is asked to stop or cannot go on.
     pub(super) fn run(mut self) {
-        let end = loop {
-            match self.round() {
-                Ok(None) => {}
-                Ok(Some(done)) => break End::Asked(done),
-                Err(cause) => break End::Failed(cause),
+        loop {
+            if let Err(cause) = self.round() {
+                return self.fail(&cause);
             }
-        };
-        match end {
-            End::Asked(done) => self.stop(done),
-            End::Failed(cause) => self.fail(&cause),
+            if let Some(done) = self.stop.take() {
+                return self.end(done);
+            }
         }
     }
 
     /// One round: wait, take what is there, hand over.
-    fn round(&mut self) -> Result<Option<oneshot::Sender<()>>, String> {
-        let mut stop = None;
+    fn round(&mut self) -> Result<(), String> {
         let mut next = self.wait()?;
         let mut taken = 0;
         while let Some(input) = next {
             self.look_at_clock();
-            if let Some(done) = self.take(input)? {
-                stop = Some(done);
-                break;
-            }
+            self.take(input)?;
             taken += 1;
-            if taken == INPUTS_PER_ROUND {
+            if taken == INPUTS_PER_ROUND || self.stop.is_some() {
                 break;
             }
             next = self.inbox.try_recv().ok();
@@ -126,7 +115,7 @@ impl Sequencer {
         if let Some(error) = self.journal.closed() {
             return Err(chain(&error));
         }
-        Ok(stop)
+        Ok(())
     }
 
     fn wait(&self) -> Result<Option<Input>, String> {
@@ -147,7 +136,7 @@ impl Sequencer {
         self.now = self.now.max(self.clock.now()).max(self.engine.time());
     }
 
-    fn take(&mut self, input: Input) -> Result<Option<oneshot::Sender<()>>, String> {
+    fn take(&mut self, input: Input) -> Result<(), String> {
         match input {
             Input::Call { ticket, command, answer, permit } => {
                 if let Command::Detach(session, of) = &command
@@ -178,9 +167,9 @@ impl Sequencer {
                 self.engine.checkpoint_finished(generation);
                 self.engine.sweep();
             }
-            Input::Stop(done) => return Ok(Some(done)),
+            Input::Stop(done) => self.stop = Some(done),
         }
-        Ok(None)
+        Ok(())
     }
 
     /// Carries the call out if its rows are in memory, and then those that queued behind it; else it waits for them.
@@ -297,7 +286,7 @@ impl Sequencer {
     }
 
     /// Ends in order: what was handed in is durable, and a last checkpoint makes the next start quick.
-    fn stop(mut self, done: oneshot::Sender<()>) {
+    fn end(mut self, done: oneshot::Sender<()>) {
         self.refuse_waiting();
         let last = self.last_checkpoint();
         if let Err(cause) = last {
@@ -352,20 +341,24 @@ impl Sequencer {
         self.hand_over();
         self.refuse_waiting();
         self.streams.clear();
-        // Later calls are refused with the cause, until the last handle is gone or closes.
-        while let Ok(input) = self.inbox.recv() {
-            match input {
-                Input::Call { answer: Some(answer), .. } | Input::Attach { answer, .. } => {
+        // Later calls are refused with the cause, until the last handle is gone or closes. It may have asked to stop in the
+        // very round that failed.
+        let done = loop {
+            if let Some(done) = self.stop.take() {
+                break done;
+            }
+            match self.inbox.recv() {
+                Ok(Input::Call { answer: Some(answer), .. } | Input::Attach { answer, .. }) => {
                     let _ = answer.send(Err(Refusal::new(Reason::JournalFailed, cause)));
                 }
-                Input::Stop(done) => {
-                    let _ = self.journal.close();
-                    let _ = done.send(());
-                    return;
-                }
-                _ => {}
+                Ok(Input::Stop(done)) => self.stop = Some(done),
+                Ok(_) => {}
+                Err(mpsc::RecvError) => return,
             }
-        }
+        };
+        // Why it had closed is known.
+        let _ = self.journal.close();
+        let _ = done.send(());
     }
 
     /// Calls that wait for rows or messages will not be answered by the engine any more.

@@ -81,7 +81,7 @@ mod tests;
 pub(crate) use config::{JournalConfig, SyncMode};
 #[cfg(test)]
 pub(crate) use damage::Damage;
-pub(crate) use error::{JournalError, ReadError};
+pub(crate) use error::{JournalError, OpenError, ReadError};
 pub(crate) use frames::RecoveredFrame;
 pub(crate) use handle::Journal;
 pub(crate) use recovery::{Applied, Recovery};

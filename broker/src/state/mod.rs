@@ -39,4 +39,7 @@ pub(crate) use self::{
 };
 
 #[cfg(test)]
-pub(crate) use self::memory::{CheckpointFault, MemoryDisk, MemoryStore};
+pub(crate) use self::{
+    memory::{CheckpointFault, MemoryDisk, MemoryStore},
+    store::Row,
+};
