@@ -2,6 +2,8 @@
 
 pub mod clock;
 pub mod config;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
 pub mod model;
 pub mod telemetry;
 pub mod transport;
@@ -17,4 +19,5 @@ mod journal;
 mod read;
 #[cfg(test)]
 mod simulation;
+#[cfg_attr(not(feature = "rocksdb"), allow(dead_code, reason = "without RocksDB there is nobody to keep it"))]
 mod state;

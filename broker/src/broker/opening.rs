@@ -13,9 +13,10 @@ use crate::journal::{self, Applied, Journal, JournalConfig, RecoveredFrame, Reco
 use crate::model::{ChannelNo, GroupNo, Lsn, PolicyNo, SessionId, UnixMillis};
 use crate::read::{Feed, IndexFiles, MessageIndex, Reader, Records, TailCache};
 use crate::state::rows::{self, RowError};
-use crate::state::{AppliedRow, Checkpointer, Family, RocksStore, SCAN_ROWS_MAX, Scan, Store, StoreError};
+use crate::state::{AppliedRow, Checkpointer, Family, SCAN_ROWS_MAX, Scan, Store, StoreError};
 use serde::de::DeserializeOwned;
 use std::collections::{HashMap, HashSet};
+use std::path::Path;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, mpsc};
 use tokio::sync::Semaphore;
@@ -135,8 +136,18 @@ fn store_of(builder: &BrokerBuilder) -> Result<Arc<dyn Store>, OpenError> {
     if let Some(store) = &builder.store {
         return Ok(Arc::clone(store));
     }
-    let store = RocksStore::open(&builder.data_dir.join("state")).map_err(|e| state_failed(&e))?;
+    open_store(&builder.data_dir.join("state"))
+}
+
+#[cfg(feature = "rocksdb")]
+fn open_store(folder: &Path) -> Result<Arc<dyn Store>, OpenError> {
+    let store = crate::state::RocksStore::open(folder).map_err(|e| state_failed(&e))?;
     Ok(Arc::new(store))
+}
+
+#[cfg(not(feature = "rocksdb"))]
+fn open_store(_: &Path) -> Result<Arc<dyn Store>, OpenError> {
+    Err(OpenError::State("this weir was built without the feature `rocksdb` and keeps none".to_owned()))
 }
 
 fn state_failed(error: &StoreError) -> OpenError {

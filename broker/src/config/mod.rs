@@ -25,6 +25,8 @@ mod contract;
 mod exposure;
 mod fault;
 mod file;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod fuzzing;
 mod node;
 mod overrides;
 mod parse;

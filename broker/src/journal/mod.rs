@@ -57,6 +57,8 @@ mod error;
 mod fields;
 mod frame;
 mod frames;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod fuzzing;
 mod group;
 mod handle;
 #[allow(dead_code, reason = "`weir verify` and `weir dump` come later")]

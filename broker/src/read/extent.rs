@@ -52,7 +52,7 @@ impl Extent {
         value
     }
 
-    fn decode(key: &[u8], value: &[u8]) -> Result<Self, &'static str> {
+    pub(super) fn decode(key: &[u8], value: &[u8]) -> Result<Self, &'static str> {
         let (channel, first) = two_numbers(key).ok_or("the key has not 16 bytes")?;
         let (&version, rest) = value.split_first().ok_or("the value is empty")?;
         if version != VERSION {

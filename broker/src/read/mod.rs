@@ -21,6 +21,8 @@ mod extent;
 mod feed;
 mod file;
 mod files;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod fuzzing;
 mod index;
 mod places;
 mod reader;
@@ -29,7 +31,7 @@ mod segment;
 mod tail;
 mod writer;
 
-#[cfg(test)]
+#[cfg(all(test, feature = "rocksdb"))]
 mod over_journal;
 #[cfg(test)]
 mod testing;

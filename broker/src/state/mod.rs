@@ -20,10 +20,14 @@ mod checkpoint;
 mod contract;
 mod error;
 mod family;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod fuzzing;
 #[cfg(test)]
 mod memory;
+#[cfg(feature = "rocksdb")]
 mod options;
 mod range;
+#[cfg(feature = "rocksdb")]
 mod rocks;
 pub(crate) mod rows;
 mod store;
@@ -34,7 +38,6 @@ pub(crate) use self::{
     checkpoint::{CheckpointJob, Checkpointer},
     error::StoreError,
     family::Family,
-    rocks::RocksStore,
     store::{SCAN_ROWS_MAX, Scan, Store},
 };
 
@@ -43,3 +46,5 @@ pub(crate) use self::{
     memory::{CheckpointFault, MemoryDisk, MemoryStore},
     store::Row,
 };
+#[cfg(feature = "rocksdb")]
+pub(crate) use self::rocks::RocksStore;

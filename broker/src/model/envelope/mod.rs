@@ -12,6 +12,8 @@
 //! [`admission`](super::admission)'s question.
 
 mod field;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod fuzzing;
 mod list;
 mod recipient;
 #[cfg(test)]

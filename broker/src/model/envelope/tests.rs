@@ -1,67 +1,12 @@
 //! The reader held against prost: what it accepts decodes, to equal values.
 #![allow(clippy::unwrap_used, clippy::cast_possible_truncation)]
 
+use super::fuzzing::{assert_same, message as agrees_with_prost};
 use super::*;
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 use prost::Message as _;
 use weir_proto::v1;
-
-/// Fails unless both say the same.
-fn assert_same(read: &Envelope<'_>, decoded: &v1::Message) {
-    let state = |state: Option<FinalState>| state.map_or("UNSPECIFIED", FinalState::name);
-    let texts = |texts: &Texts<'_>| texts.iter().map(str::to_owned).collect::<Vec<_>>();
-    let unix_ms = |moment: Option<UnixMillis>| moment.unwrap_or_default().get();
-    let again = v1::Message {
-        message_id: read.message_id.into(),
-        task_id: read.task_id.into(),
-        agent_id: read.agent_id.into(),
-        execution_id: read.execution_id.into(),
-        context_id: read.context_id.into(),
-        tool_call_id: read.tool_call_id.into(),
-        ticket_id: read.ticket_id.into(),
-        idempotency_key: read.idempotency_key.into(),
-        on_behalf_of: read.on_behalf_of.into(),
-        r#type: read.kind.into(),
-        intent: read.intent.into(),
-        schema: read.schema.into(),
-        compatible_with: texts(&read.compatible_with),
-        final_state: v1::FinalState::from_str_name(&format!("FINAL_STATE_{}", state(read.final_state))).unwrap().into(),
-        artifact_ref: read.artifact_ref.into(),
-        effect: match read.effect {
-            Effect::Unspecified => v1::Effect::Unspecified,
-            Effect::None => v1::Effect::None,
-            Effect::Idempotent => v1::Effect::Idempotent,
-            Effect::Unsafe => v1::Effect::Unsafe,
-        }
-        .into(),
-        retry_budget: read.retry_budget,
-        fencing_token: read.fencing_token.unwrap_or_default().get(),
-        sender_role: read.sender_role.into(),
-        recipient: read
-            .recipient
-            .map(|recipient| v1::Recipient { mode: recipient.mode as i32, agent_ids: texts(&recipient.agent_ids) }),
-        trace_id: read.trace_id.into(),
-        traceparent: read.traceparent.into(),
-        tracestate: read.tracestate.into(),
-        parent_message_id: read.parent_message_id.into(),
-        step_id: read.step_id.into(),
-        invalidates_message_ids: texts(&read.invalidates_message_ids),
-        visibility: read.visibility.into(),
-        sensitivity: read.sensitivity.into(),
-        ttl_ms: read.ttl_ms,
-        not_before_unix_ms: unix_ms(read.not_before),
-        deadline_unix_ms: unix_ms(read.deadline),
-        requires_response: read.requires_response,
-        created_at_unix_ms: unix_ms(read.created_at),
-        content_type: read.content_type.into(),
-        attributes: read.attributes.iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect(),
-        payload: read.payload.to_vec().into(),
-    };
-    assert_eq!(&again, decoded);
-    assert_eq!(read.attributes.len(), decoded.attributes.len());
-    assert_eq!(read.compatible_with.len(), decoded.compatible_with.len());
-}
 
 fn text() -> impl Strategy<Value = String> {
     prop_oneof![Just(String::new()), "\\PC{1,12}"]
@@ -138,12 +83,6 @@ fn changed(mut bytes: Vec<u8>, changes: Vec<Change>) -> Vec<u8> {
     bytes
 }
 
-fn read_agrees_with_decode(bytes: &[u8]) {
-    if let Ok(read) = Envelope::parse(bytes) {
-        assert_same(&read, &v1::Message::decode(bytes).unwrap());
-    }
-}
-
 proptest! {
     #[test]
     fn every_encoded_message_is_read_as_it_was_meant(message in any_message()) {
@@ -156,12 +95,12 @@ proptest! {
         message in any_message(),
         changes in vec(any_change(), 1..4),
     ) {
-        read_agrees_with_decode(&changed(message.encode_to_vec(), changes));
+        agrees_with_prost(&changed(message.encode_to_vec(), changes));
     }
 
     #[test]
     fn what_is_accepted_of_any_bytes_decodes_to_the_same(bytes in vec(any::<u8>(), 0..200)) {
-        read_agrees_with_decode(&bytes);
+        agrees_with_prost(&bytes);
     }
 
     #[test]
