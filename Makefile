@@ -23,7 +23,7 @@ compilers:
 	@command -v c++ >/dev/null || command -v g++ >/dev/null || { echo "missing: a C++ compiler (Debian: g++)"; exit 1; }
 
 setup: compilers ## Check the tools; install libclang where that can be done
-	@if [ -z "$${LIBCLANG_PATH:-}" ] && [ -z "$$(find /usr/lib /usr/lib64 /usr/local/lib -name 'libclang*.so*' -print -quit 2>/dev/null)" ]; then \
+	@if [ -z "$${LIBCLANG_PATH:-}" ] && [ -z "$$(find /usr/lib /usr/lib64 /usr/local/lib \( -name 'libclang.so*' -o -name 'libclang-[0-9]*.so*' \) -print -quit 2>/dev/null)" ]; then \
 	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 	    echo "installing libclang-dev, which RocksDB's bindings need"; \
 	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq libclang-dev >/dev/null; \

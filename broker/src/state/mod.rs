@@ -41,10 +41,10 @@ pub(crate) use self::{
     store::{SCAN_ROWS_MAX, Scan, Store},
 };
 
+#[cfg(feature = "rocksdb")]
+pub(crate) use self::rocks::RocksStore;
 #[cfg(test)]
 pub(crate) use self::{
     memory::{CheckpointFault, MemoryDisk, MemoryStore},
     store::Row,
 };
-#[cfg(feature = "rocksdb")]
-pub(crate) use self::rocks::RocksStore;
