@@ -49,21 +49,21 @@ impl Engine {
             }
             Command::Settle(session, settles) => {
                 self.seen(now, session.id);
-                Ok(Reply::Settled(settles.iter().map(|settle| self.settle(now, session.id, settle, turn)).collect()))
+                Ok(Reply::Settled(settles.iter().map(|settle| self.settle(now, &session, settle, turn)).collect()))
             }
             Command::Extend(session, extensions) => {
                 self.seen(now, session.id);
                 Ok(Reply::Settled(
-                    extensions.iter().map(|(lease, ms)| self.extend(now, session.id, *lease, *ms, turn)).collect(),
+                    extensions.iter().map(|(lease, ms)| self.extend(now, &session, *lease, *ms, turn)).collect(),
                 ))
             }
             Command::Begin(session, lease) => {
                 self.seen(now, session.id);
-                self.refuse_when_draining().and_then(|()| self.begin(now, session.id, lease, turn)).map(Reply::Begun)
+                self.refuse_when_draining().and_then(|()| self.begin(now, &session, lease, turn)).map(Reply::Begun)
             }
             Command::Complete(session, complete, heads) => {
                 self.seen(now, session.id);
-                self.complete(now, session.id, &complete, &heads, turn).map(Reply::Completed)
+                self.complete(now, &session, &complete, &heads, turn).map(Reply::Completed)
             }
             Command::Resolve(resolve) => {
                 self.resolve(now, &resolve, turn).map(|execution| Reply::Execution(Box::new(execution)))
@@ -120,7 +120,7 @@ impl Engine {
                 self.audit(now, &group, &channels).map(|audit| Reply::Audited(Box::new(audit)))
             }
             Command::Drain => {
-                self.drain(turn);
+                self.drain(now, turn);
                 Ok(Reply::Done)
             }
         };
@@ -128,9 +128,12 @@ impl Engine {
     }
 
     /// Nothing new from now on; waiting fetches end with this turn, streams are told.
-    fn drain(&mut self, turn: &mut Turn) {
+    fn drain(&mut self, now: UnixMillis, turn: &mut Turn) {
         self.draining = true;
-        let sessions: Vec<_> = self.live.keys().copied().collect();
-        sessions.into_iter().for_each(|id| self.notify(id, crate::model::Notice::Draining, turn));
+        let sessions: Vec<_> = self.live.ids().collect();
+        for id in sessions {
+            self.notify(id, crate::model::Notice::Draining, turn);
+            self.live.change(id, |live| live.fetch.as_mut().map(|fetch| fetch.until = now));
+        }
     }
 }

@@ -3,7 +3,7 @@
 
 use super::hash::NameHasher;
 use super::head::MessageHead;
-use crate::model::names::WEIR_AGENT;
+use crate::model::names::{WEIR_AGENT, WEIR_MESSAGE};
 use crate::model::{Effect, Epoch, FinalState, UnixMillis};
 use bytes::Bytes;
 use std::sync::Arc;
@@ -25,6 +25,12 @@ pub(super) struct OwnMessage<'a> {
 }
 
 impl OwnMessage<'_> {
+    /// The id of weir's message of this kind about something, which may have ended in a state. No producer can take it.
+    pub(super) fn id(kind: &str, about: &str, state: Option<FinalState>) -> String {
+        let end = state.map(|state| format!("/{}", state.name())).unwrap_or_default();
+        format!("{WEIR_MESSAGE}{kind}/{about}{end}")
+    }
+
     /// Its bytes and head.
     pub(super) fn compose(&self, hasher: NameHasher) -> (Bytes, Arc<MessageHead>) {
         let mut bytes = Vec::with_capacity(256);

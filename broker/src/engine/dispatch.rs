@@ -5,12 +5,15 @@ use super::Engine;
 use super::command::{DeliveryMeta, Out, Reply, Turn};
 use super::compose::OwnMessage;
 use super::head::MessageHead;
-use super::live::Weight;
+use super::live::{Credit, SEARCH_GRACE_MS, Weight};
 use super::row_key::RowKey;
 use super::want::Want;
-use crate::journal::entry::{Entry, ExecutionHash, Grant, PartitionKey, Passed, TaskHash};
+use crate::journal::entry::{Entry, ExecutionHash, Grant, HoldCause, PartitionKey, Passed, TaskHash};
 use crate::model::limits::HELD_MAX;
-use crate::model::{ChannelNo, ExecutionHint, ExecutionState, GoneCause, GroupNo, SessionId, SettledCause, UnixMillis};
+use crate::model::{
+    ChannelNo, ExecutionHint, ExecutionState, GoneCause, GroupNo, SessionId, SettledCause, UnixMillis, UnknownReason,
+    Waiting,
+};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -39,19 +42,11 @@ impl Engine {
     /// Hands out what is ready, in all groups.
     pub(super) fn dispatch(&mut self, now: UnixMillis, turn: &mut Turn) {
         // A search goes on by itself as its pages come; after a restart this is what begins it.
-        let searching: Vec<_> = self
-            .memory
-            .groups
-            .iter()
-            .filter(|(_, group)| group.scan.as_ref().is_some_and(|scan| !scan.is_done()))
-            .map(|(no, _)| *no)
-            .collect();
-        searching.into_iter().for_each(|no| self.search_backlog(no, turn));
+        let tracked: Vec<_> = self.memory.tracked.iter().copied().collect();
+        tracked.iter().for_each(|no| self.search_backlog(*no, turn));
         let mut left = LOOKED_AT_MAX;
-        let groups: Vec<_> =
-            self.memory.groups.iter().filter(|(_, group)| group.ready.len() > 0).map(|(no, _)| *no).collect();
-        for group in groups {
-            self.dispatch_group(now, group, &mut left, turn);
+        for no in tracked {
+            self.dispatch_group(now, no, &mut left, turn);
         }
         self.answer_fetches(now, turn);
     }
@@ -64,7 +59,7 @@ impl Engine {
         let mut epoch = self.memory.counters.epoch;
         let mut window = self.window_left(no);
         let mut back = Vec::new();
-        while *left > 0 && window > 0 && self.anybody_has_room(no) {
+        while *left > 0 && window > 0 && self.live.has_roomy(no) {
             let Some(key) = self.memory.pop_ready(no) else { break };
             *left -= 1;
             match self.next(now, key) {
@@ -101,9 +96,7 @@ impl Engine {
                     };
                     epoch = epoch.next();
                     window -= 1;
-                    if let Some(live) = self.live.get_mut(&session) {
-                        live.charge(weight);
-                    }
+                    self.live.change(session, |live| live.charge(weight));
                     let grant = Grant { channel: key.channel, task: key.task, offset, epoch, execution };
                     hands.entry(session).or_default().grants.push((grant, head));
                 }
@@ -158,10 +151,25 @@ impl Engine {
             let entries = std::iter::once(passed(Passed::Gone(GoneCause::Deadline))).chain(expired).collect();
             return Next::Expire { entries, note: note.map(|channel| (channel, Arc::clone(head))) };
         }
-        if let Some(until) = head.not_before.filter(|at| *at > now) {
-            return Next::Step(vec![Entry::HeadDelayed { partition: key, offset, until }]);
-        }
         let spec = &group.row.spec;
+        // Begun and given back, and its time is over: nobody knows what the effect came to, so nobody tries again.
+        if let (Some(execution), Some(row)) = (execution, row)
+            && spec.executes
+            && head.is_request
+            && head.deadline.is_some_and(|at| at <= now)
+            && row.state == ExecutionState::Begun
+            && !row.begin.as_ref().is_some_and(|begin| begin.live)
+        {
+            let (reason, text) = (UnknownReason::Deadline, "its deadline passed after a begin".to_owned());
+            return Next::Step(vec![
+                Entry::BecameUnknown { execution, reason, text, at: now },
+                Entry::HeadHeld { partition: key, offset, cause: HoldCause::Unknown, execution, at: now },
+            ]);
+        }
+        if let Some(until) = head.not_before.filter(|at| *at > now) {
+            let goes = head.goes(first.at, true).filter(|_| unbegun).map_or(until, |(at, _)| at);
+            return Next::Step(vec![Entry::HeadDelayed { partition: key, offset, until: until.min(goes) }]);
+        }
         let definite = row.is_some_and(|row| row.state.definite().is_some());
         if spec.executes && spec.skip_if_final && head.is_request && definite {
             return Next::Step(vec![passed(Passed::Settled(SettledCause::SkippedFinal))]);
@@ -173,37 +181,27 @@ impl Engine {
 
     /// The member for this partition: the one that served it last if it has room, else the least loaded.
     fn choose(
-        &self,
+        &mut self,
         no: GroupNo,
         key: PartitionKey,
         weight: Weight,
         first: impl Fn(&SessionId) -> bool,
     ) -> Option<SessionId> {
-        let group = self.memory.groups.get(&no)?;
-        let has_room = |id: &SessionId| {
-            self.live.get(id).is_some_and(|live| live.has_room(weight, first(id)))
-                && self.memory.sessions.get(id).is_some_and(|session| session.leases.len() < HELD_MAX)
-        };
-        let affinity = self.memory.partition(key).and_then(|p| p.affinity).filter(|id| group.sessions.contains(id));
-        if let Some(id) = affinity.filter(|id| has_room(id)) {
+        let affinity = self.memory.partition(key).and_then(|p| p.affinity);
+        if let Some(id) = affinity.filter(|id| self.has_room(no, *id, weight, first(id))) {
             return Some(id);
         }
-        group
-            .sessions
-            .iter()
-            .filter(|id| has_room(id))
-            .min_by_key(|id| {
-                let leases = self.memory.sessions.get(id).map_or(0, |s| s.leases.len() as u64);
-                let room = self.live.get(id).map_or(0, |live| live.credit.messages);
-                (leases, std::cmp::Reverse(room))
-            })
-            .copied()
+        let candidates = self.live.candidates(no);
+        candidates.into_iter().filter(|id| self.has_room(no, *id, weight, first(id))).min_by_key(|id| {
+            let leases = self.memory.sessions.get(id).map_or(0, |s| s.leases.len() as u64);
+            let room = self.live.get(*id).map_or(0, |live| live.credit.messages);
+            (leases, std::cmp::Reverse(room))
+        })
     }
 
-    fn anybody_has_room(&self, no: GroupNo) -> bool {
-        self.memory.groups.get(&no).is_some_and(|group| {
-            group.sessions.iter().any(|id| self.live.get(id).is_some_and(|live| live.credit.messages > 0))
-        })
+    fn has_room(&self, no: GroupNo, id: SessionId, weight: Weight, first: bool) -> bool {
+        self.live.get(id).is_some_and(|live| live.group == no && live.has_room(weight, first))
+            && self.memory.sessions.get(&id).is_some_and(|session| session.leases.len() < HELD_MAX)
     }
 
     fn window_left(&self, no: GroupNo) -> u64 {
@@ -214,19 +212,15 @@ impl Engine {
     }
 
     fn hand_out(&mut self, now: UnixMillis, no: GroupNo, session: SessionId, hand: Hand, turn: &mut Turn) {
-        let lease_ms = self.live.get(&session).map_or(0, |live| live.lease_ms);
+        let lease_ms = self.live.get(session).map_or(0, |live| live.lease_ms);
         let grants: Vec<_> = hand.grants.iter().map(|(grant, _)| *grant).collect();
         self.emit(turn, Entry::Granted { group: no, session, lease_ms, at: now, grants });
         let deliveries: Vec<_> =
             hand.grants.into_iter().filter_map(|(grant, head)| self.delivery(now, no, &grant, &head)).collect();
-        let Some(live) = self.live.get_mut(&session) else { return };
-        if live.stream.is_some() {
+        if self.live.get(session).is_some_and(|live| live.stream.is_some()) {
             turn.outs.push(Out::Deliver(session, deliveries));
-        } else if let Some(fetch) = live.fetch.take() {
-            live.credit = super::live::Credit::default();
-            let notices = std::mem::take(&mut live.notices);
-            let reply = Reply::Fetched { deliveries, waiting: None, held: fetch.held, notices };
-            turn.outs.push(Out::Reply(fetch.ticket, reply));
+        } else {
+            self.answer_fetch(session, deliveries, None, turn);
         }
     }
 
@@ -257,37 +251,50 @@ impl Engine {
         })
     }
 
-    /// Fetches whose wait is over, and those that asked not to wait.
-    pub(super) fn answer_fetches(&mut self, now: UnixMillis, turn: &mut Turn) {
-        let due: Vec<_> = self
-            .live
-            .iter()
-            .filter(|(_, live)| live.fetch.as_ref().is_some_and(|fetch| fetch.until <= now || self.draining))
-            .map(|(id, _)| *id)
-            .collect();
-        for id in due {
-            let searching = self.is_searching(id);
-            let waiting = self.waiting_reason(id);
-            let Some(live) = self.live.get_mut(&id) else { continue };
-            // While the backlog is still being found nobody can say that there is nothing.
-            if searching && !self.draining && live.fetch.as_ref().is_some_and(|f| f.until.plus(SEARCH_GRACE_MS) > now) {
-                continue;
-            }
-            let Some(fetch) = live.fetch.take() else { continue };
-            live.credit = super::live::Credit::default();
-            let notices = std::mem::take(&mut live.notices);
-            let reply = Reply::Fetched { deliveries: Vec::new(), waiting: Some(waiting), held: fetch.held, notices };
+    /// Ends the session's fetch, if it waits in one.
+    pub(super) fn answer_fetch(
+        &mut self,
+        session: SessionId,
+        deliveries: Vec<DeliveryMeta>,
+        waiting: Option<Waiting>,
+        turn: &mut Turn,
+    ) {
+        let answered = self.live.change(session, |live| {
+            let fetch = live.fetch.take()?;
+            live.credit = Credit::default();
+            Some((fetch, std::mem::take(&mut live.notices)))
+        });
+        if let Some((fetch, notices)) = answered.flatten() {
+            let reply = Reply::Fetched { deliveries, waiting, held: fetch.held, notices };
             turn.outs.push(Out::Reply(fetch.ticket, reply));
         }
     }
 
-    pub(super) fn is_searching(&self, id: SessionId) -> bool {
-        self.memory.sessions.get(&id).and_then(|session| self.memory.groups.get(&session.row.group)).is_some_and(
-            |group| {
-                group.scan.as_ref().is_some_and(|scan| !scan.is_done())
-                    || group.partitions.values().any(|partition| partition.fetching)
-            },
-        )
+    /// Fetches whose wait is over, and those that asked not to wait.
+    pub(super) fn answer_fetches(&mut self, now: UnixMillis, turn: &mut Turn) {
+        let mut ids = self.live.due(now);
+        ids.extend(self.live.overdue());
+        for id in ids {
+            let Some(until) = self.live.get(id).and_then(|live| live.fetch.as_ref()).map(|fetch| fetch.until) else {
+                continue;
+            };
+            if until > now {
+                continue;
+            }
+            // While the backlog is still being found nobody can say that there is nothing.
+            if self.is_searching(id) && !self.draining && until.plus(SEARCH_GRACE_MS) > now {
+                self.live.change(id, |live| live.fetch.as_mut().map(|fetch| fetch.overdue = true));
+            } else {
+                let waiting = self.waiting_reason(id);
+                self.answer_fetch(id, Vec::new(), Some(waiting), turn);
+            }
+            self.live.reset_timer(id);
+        }
+    }
+
+    fn is_searching(&self, id: SessionId) -> bool {
+        let group = self.live.get(id).and_then(|live| self.memory.groups.get(&live.group));
+        group.is_some_and(|group| group.scan.as_ref().is_some_and(|scan| !scan.is_done()) || !group.fetching.is_empty())
     }
 
     /// A row that storing a message of weir's own in this channel and task touches, and that is not in memory.
@@ -309,7 +316,7 @@ impl Engine {
     /// A note in the task that its request's deadline passed.
     pub(super) fn note_timed_out(&mut self, now: UnixMillis, no: ChannelNo, head: &MessageHead, turn: &mut Turn) {
         let own = OwnMessage {
-            message_id: format!("~weir/timed_out/{}", head.message_id),
+            message_id: OwnMessage::id("timed_out", &head.message_id, None),
             task_id: &head.task_id,
             execution_id: head.execution_id.as_deref().unwrap_or_default(),
             kind: "event",
@@ -324,6 +331,3 @@ impl Engine {
         }
     }
 }
-
-/// How much longer than asked a fetch waits while the group's backlog is still being found.
-pub(super) const SEARCH_GRACE_MS: u64 = 5_000;

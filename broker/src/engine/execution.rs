@@ -6,8 +6,8 @@ use super::compose::OwnMessage;
 use super::lease::{ATTEMPTS_EXHAUSTED, LiveLease};
 use crate::journal::entry::{Entry, ExecutionHash, HoldCause, LeaseEnd};
 use crate::model::{
-    BeginResult, EndedAs, Execution, ExecutionState, GoneCause, LeaseRef, Notice, Reason, Refusal, Resolve, SessionId,
-    UnixMillis, UnknownReason,
+    BeginResult, EndedAs, Execution, ExecutionState, FinalState, GoneCause, LeaseRef, Notice, Reason, Refusal, Resolve,
+    SessionRef, UnixMillis, UnknownReason,
 };
 use crate::state::rows::DeliveryState;
 
@@ -15,7 +15,7 @@ impl Engine {
     pub(super) fn begin(
         &mut self,
         now: UnixMillis,
-        session: SessionId,
+        session: &SessionRef,
         lease: LeaseRef,
         turn: &mut Turn,
     ) -> Result<BeginResult, Refusal> {
@@ -37,7 +37,7 @@ impl Engine {
         }
         // Only what nobody began can go: a begun one is under a lease, or held.
         if row.begin.is_none()
-            && let Some(cause) = self.gone_by_now(now, &live)
+            && let Some((_, cause)) = self.goes(&live, true).filter(|(at, _)| *at <= now)
         {
             self.emit(turn, Entry::ExecutionExpired { execution, at: now });
             self.end_lease(now, &live, LeaseEnd::Gone { cause }, EndedAs::Lost, turn);
@@ -81,20 +81,15 @@ impl Engine {
         Ok(BeginResult::Ok { fencing_token: token })
     }
 
-    /// Whether the leased message has expired by now; its lease protects it, but nothing begins any more.
-    fn gone_by_now(&self, now: UnixMillis, live: &LiveLease) -> Option<GoneCause> {
+    /// When the leased message goes by itself. Its lease protects it until then and longer, but nothing begins any more.
+    pub(super) fn goes(&self, live: &LiveLease, unbegun: bool) -> Option<(UnixMillis, GoneCause)> {
         let head = self.memory.heads.get(&(live.key.channel, live.offset()))?;
         let at = self.memory.partition(live.key)?.pending.front().map(|first| first.at);
         let at = at.or_else(|| {
             let task = self.memory.tasks.get(&(live.key.channel, live.key.task))?;
             task.messages.iter().find(|m| m.offset == live.offset()).map(|m| m.at)
-        });
-        if let Some(at) = at
-            && head.expires(at).is_some_and(|end| end <= now)
-        {
-            return Some(GoneCause::Ttl);
-        }
-        head.deadline.is_some_and(|end| end <= now).then_some(GoneCause::Deadline)
+        })?;
+        head.goes(at, unbegun)
     }
 
     fn note_timeout_of(&mut self, now: UnixMillis, live: &LiveLease, turn: &mut Turn) {
@@ -165,6 +160,14 @@ impl Engine {
             ));
         }
         let (home, task_id) = (row.home, row.task_id.clone());
+        let policy = self.memory.channels.get(&home).and_then(|channel| self.memory.policies.get(&channel.policy));
+        if let Some(policy) = policy.map(|row| &row.policy).filter(|policy| policy.require_artifact)
+            && resolve.state == Some(FinalState::Completed)
+            && resolve.artifact_ref.is_empty()
+        {
+            let rule = format!("policy {} takes COMPLETED only with an artifact_ref", policy.name);
+            return Err(Refusal::invalid("artifact_ref", rule));
+        }
         self.emit(
             turn,
             Entry::Resolved {
@@ -183,7 +186,7 @@ impl Engine {
             let pair = self.memory.hasher.pair(&tenant, policy, &resolve.execution_id, state);
             if self.memory.pairs.get(&pair).is_none() {
                 let own = OwnMessage {
-                    message_id: format!("~weir/resolved/{}/{}", resolve.execution_id, state.name()),
+                    message_id: OwnMessage::id("resolved", &resolve.execution_id, Some(state)),
                     task_id: &task_id,
                     execution_id: &resolve.execution_id,
                     kind: "task.result",

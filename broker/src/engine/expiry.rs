@@ -2,7 +2,6 @@
 
 use super::Engine;
 use super::command::Turn;
-use super::dispatch::SEARCH_GRACE_MS;
 use super::row_key::RowKey;
 use super::want::Want;
 use crate::journal::entry::Entry;
@@ -15,29 +14,15 @@ const DUE_MAX: usize = 1024;
 const ENTRIES_MAX: usize = 4_096;
 
 impl Engine {
-    /// When [`Engine::tick`] has something to do next.
+    /// When [`Engine::tick`] may have something to do next; never later than that.
     pub(crate) fn next_due(&self) -> Option<UnixMillis> {
-        let sessions = self.live.iter().map(|(id, live)| {
-            let silence = live.last_seen.plus(self.timeout_ms(*id));
-            let Some(fetch) = &live.fetch else { return silence };
-            let grace = if self.is_searching(*id) { SEARCH_GRACE_MS } else { 0 };
-            silence.min(fetch.until.plus(grace))
-        });
         let partitions = self.memory.due.first().map(|(at, _)| *at);
-        sessions.chain(partitions).min()
-    }
-
-    fn timeout_ms(&self, id: SessionId) -> u64 {
-        self.memory.sessions.get(&id).map_or(0, |session| session.row.timeout_ms)
+        self.live.first_due().into_iter().chain(partitions).min()
     }
 
     pub(super) fn expire(&mut self, now: UnixMillis, turn: &mut Turn) {
-        let silent: Vec<_> = self
-            .live
-            .iter()
-            .filter(|(id, live)| live.last_seen.plus(self.timeout_ms(**id)) <= now)
-            .map(|(id, _)| *id)
-            .collect();
+        let mut silent = self.live.due(now);
+        silent.retain(|id| self.live.get(*id).is_some_and(|live| live.silent_at() <= now));
         for id in silent {
             // One frame holds so much; the other sessions follow in the next turn, which is due at once.
             if turn.entries.len() > ENTRIES_MAX {

@@ -2,7 +2,9 @@
 
 use super::Engine;
 use crate::journal::entry::ExecutionHash;
-use crate::model::{EndedAs, Execution, ExecutionState, Explanation, FinalState, RemarkKind, UnixMillis, Verdict};
+use crate::model::{
+    EndedAs, Execution, ExecutionState, Explanation, FinalState, Remark, RemarkKind, UnixMillis, Verdict,
+};
 
 impl Engine {
     pub(super) fn explanation(&self, execution: ExecutionHash) -> Option<Explanation> {
@@ -45,22 +47,32 @@ fn times(n: u64) -> String {
     }
 }
 
+/// Whether an operator gave it the state it has.
+fn is_resolved(x: &Execution) -> bool {
+    x.state.definite().is_some_and(|state| x.remarks.iter().any(|r| r.kind == RemarkKind::Resolved(Some(state))))
+}
+
 fn summary(x: &Execution, verdict: Verdict) -> String {
     let delivered = match x.deliveries_total {
         0 => "not delivered to any executing group".to_owned(),
         n => format!("delivered {}", times(n)),
     };
+    let requests = if x.requests < 2 { String::new() } else { format!("requested {}, ", times(x.requests.into())) };
     let repeats = if x.duplicates == 0 { String::new() } else { format!(", published again {}", times(x.duplicates)) };
+    let (reported, completed) = match is_resolved(x) {
+        true => ("resolved by an operator", "resolved by an operator as completed"),
+        false => ("as reported", "completed"),
+    };
     let end = match verdict {
-        Verdict::EffectOnce => "begun once and completed: the effect happened once".to_owned(),
+        Verdict::EffectOnce => format!("begun once and {completed}: the effect happened once"),
         Verdict::EffectRepeated => {
             format!(
-                "completed after {} begins that stand: the effect may have happened more than once",
+                "{completed} after {} begins that stand: the effect may have happened more than once",
                 x.begins - x.begins_withdrawn
             )
         }
-        Verdict::ReportedOnly => format!("{} as reported, without a begin", x.state.name()),
-        Verdict::NoEffectReported => format!("begun, and reported {}", x.state.name()),
+        Verdict::ReportedOnly => format!("{} {reported}, without a begin", x.state.name()),
+        Verdict::NoEffectReported => format!("begun, and {} {reported}", x.state.name()),
         Verdict::EffectUnknown => format!(
             "begun or tried, and nobody knows what became of it ({})",
             x.unknown_reason.map_or("no report", |reason| reason.name())
@@ -70,16 +82,18 @@ fn summary(x: &Execution, verdict: Verdict) -> String {
         Verdict::NeverBegun => "nobody has begun it".to_owned(),
         Verdict::InProgress => "begun, and its holder is still at it".to_owned(),
     };
-    format!("{}: {delivered}{repeats}; {end}", x.execution_id)
+    format!("{}: {requests}{delivered}{repeats}; {end}", x.execution_id)
 }
 
+/// What happened, in order. Within one millisecond an operator's word comes before the delivery it set free.
 fn story(x: &Execution) -> Vec<(UnixMillis, String)> {
-    let mut story = Vec::new();
-    let first = match &x.request {
-        Some((channel, offset)) => format!("requested as message {offset} of {channel}, task {}", x.task_id),
-        None => format!("first heard of, in task {}; no request came", x.task_id),
-    };
-    story.push((x.first_seen, first));
+    let mut story = vec![(x.first_seen, first_line(x))];
+    let (words, other): (Vec<_>, Vec<_>) =
+        x.remarks.iter().partition(|r| matches!(r.kind, RemarkKind::Resolved(_) | RemarkKind::NotExecuted));
+    story.extend(words.into_iter().map(remark_line));
+    if is_resolved(x) {
+        story.extend(end_line(x));
+    }
     let kept = x.deliveries.len() as u64;
     for (i, delivery) in x.deliveries.iter().enumerate() {
         if x.deliveries_total > kept && i == crate::state::rows::DELIVERIES_FIRST {
@@ -102,39 +116,66 @@ fn story(x: &Execution) -> Vec<(UnixMillis, String)> {
         let lives = if begin.live { "its lease lives" } else { "its lease is over" };
         story.push((begin.at, format!("begun by {} with token {}; {lives}", begin.member, begin.token)));
     }
-    for remark in &x.remarks {
-        let what = match remark.kind {
-            RemarkKind::BecameUnknown(reason) => format!("became UNKNOWN ({})", reason.name()),
-            RemarkKind::Late(state) => format!("late report {}, taken", state.name()),
-            RemarkKind::Fenced(state) => format!("report {} refused, its begin does not stand", state.name()),
-            RemarkKind::Contradicting(state) => format!("contradicting report {}", state.name()),
-            RemarkKind::Ignored(state) => format!("report {} changed nothing", state.name()),
-            RemarkKind::Resolved(Some(state)) => format!("resolved as {}", state.name()),
-            RemarkKind::Resolved(None) => "resolved as NOT_EXECUTED; its begin is withdrawn".to_owned(),
-            RemarkKind::NotExecuted => "begin withdrawn".to_owned(),
-            RemarkKind::Expired => "expired".to_owned(),
-        };
-        story.push((remark.at, if remark.text.is_empty() { what } else { format!("{what}: {}", remark.text) }));
+    story.extend(other.into_iter().map(remark_line));
+    if !is_resolved(x) {
+        story.extend(end_line(x));
     }
-    if let Some(state) = x.state.definite() {
-        let at = match &x.report {
-            Some((channel, offset)) => format!("; message {offset} of {channel}"),
-            None => String::new(),
+    if let Some(at) = x.repeated_at {
+        let repeats = match x.duplicates {
+            1 => "a repeat was answered with the first one's place".to_owned(),
+            n => format!("the last of {n} repeats, each answered with the first one's place"),
         };
-        let artifact = match (x.artifact_ref.as_str(), state) {
-            ("", FinalState::Completed) => ", without an artifact_ref".to_owned(),
-            ("", _) => String::new(),
-            (artifact, _) => format!(", {artifact}"),
+        let other = match x.payload_mismatches {
+            0 => String::new(),
+            n if n == x.duplicates => "; with another payload".to_owned(),
+            n => format!("; {n} with another payload"),
         };
-        story.push((x.since, format!("{}{artifact}{at}", state.name())));
-    }
-    if x.duplicates > 0 {
-        let other = x.payload_mismatches;
-        let other = if other == 0 { String::new() } else { format!(", {other} of them with another payload") };
-        story.push((x.since, format!("{} repeats were answered with the first one's place{other}", x.duplicates)));
+        story.push((at, format!("{repeats}{other}")));
     }
     story.sort_by_key(|(at, _)| *at);
     story
+}
+
+fn first_line(x: &Execution) -> String {
+    match &x.request {
+        Some((channel, offset)) => {
+            let more = match x.requests {
+                0 | 1 => String::new(),
+                n => format!(" (stored {} in all, under other message ids)", times(n.into())),
+            };
+            format!("requested as message {offset} of {channel}, task {}{more}", x.task_id)
+        }
+        None => format!("first heard of, in task {}; no request came", x.task_id),
+    }
+}
+
+fn remark_line(remark: &Remark) -> (UnixMillis, String) {
+    let what = match remark.kind {
+        RemarkKind::BecameUnknown(reason) => format!("became UNKNOWN ({})", reason.name()),
+        RemarkKind::Late(state) => format!("late report {}, taken", state.name()),
+        RemarkKind::Fenced(state) => format!("report {} refused, its begin does not stand", state.name()),
+        RemarkKind::Contradicting(state) => format!("contradicting report {}", state.name()),
+        RemarkKind::Ignored(state) => format!("report {} changed nothing", state.name()),
+        RemarkKind::Resolved(Some(state)) => format!("resolved as {}", state.name()),
+        RemarkKind::Resolved(None) => "resolved as NOT_EXECUTED; its begin is withdrawn".to_owned(),
+        RemarkKind::NotExecuted => "begin withdrawn".to_owned(),
+        RemarkKind::Expired => "expired".to_owned(),
+    };
+    (remark.at, if remark.text.is_empty() { what } else { format!("{what}: {}", remark.text) })
+}
+
+fn end_line(x: &Execution) -> Option<(UnixMillis, String)> {
+    let state = x.state.definite()?;
+    let at = match &x.report {
+        Some((channel, offset)) => format!("; message {offset} of {channel}"),
+        None => String::new(),
+    };
+    let artifact = match (x.artifact_ref.as_str(), state) {
+        ("", FinalState::Completed) => ", without an artifact_ref".to_owned(),
+        ("", _) => String::new(),
+        (artifact, _) => format!(", {artifact}"),
+    };
+    Some((x.since, format!("{}{artifact}{at}", state.name())))
 }
 
 const fn ended(how: EndedAs) -> &'static str {

@@ -42,11 +42,15 @@ impl Engine {
         turn: &mut Turn,
     ) -> Result<(GroupInfo, bool), Refusal> {
         if let Some(no) = self.memory.group_by_name.get(&spec.name).copied() {
-            let same = self.memory.groups.get(&no).is_some_and(|group| group.row.spec == spec);
-            let info = self.group_info(now, no);
-            return match info {
-                Some(info) if same => Ok((info, false)),
-                _ => Err(Refusal::new(Reason::AlreadyExists, format!("group {} exists with another spec", spec.name))),
+            let other = self.memory.groups.get(&no).and_then(|group| group.row.spec.first_difference(&spec));
+            return match (self.group_info(now, no), other) {
+                (Some(info), None) => Ok((info, false)),
+                (_, setting) => {
+                    let setting = setting.unwrap_or("group");
+                    let rule =
+                        format!("group {} exists with another value of this; it stays as it was made", spec.name);
+                    Err(Refusal { field: setting.to_owned(), ..Refusal::new(Reason::AlreadyExists, rule) })
+                }
             };
         }
         let Some((policy, row)) = self.memory.policy(&spec.name.policy) else {

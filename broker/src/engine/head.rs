@@ -2,7 +2,7 @@
 
 use crate::engine::hash::NameHasher;
 use crate::journal::entry::{ExecutionHash, TaskHash};
-use crate::model::{Effect, Epoch, FinalState, UnixMillis};
+use crate::model::{Effect, Epoch, FinalState, GoneCause, UnixMillis};
 use std::sync::Arc;
 
 /// A message without its payload.
@@ -39,6 +39,14 @@ impl MessageHead {
     /// When a message published at `at` expires.
     pub(crate) const fn expires(&self, at: UnixMillis) -> Option<UnixMillis> {
         if self.ttl_ms == 0 { None } else { Some(at.plus(self.ttl_ms)) }
+    }
+
+    /// When it goes by itself, published at `at`, and why: at its deadline, or before a begin at the end of its TTL.
+    /// A final report has no deadline.
+    pub(crate) fn goes(&self, at: UnixMillis, unbegun: bool) -> Option<(UnixMillis, GoneCause)> {
+        let ttl = self.expires(at).filter(|_| unbegun).map(|at| (at, GoneCause::Ttl));
+        let deadline = self.deadline.filter(|_| self.final_state.is_none()).map(|at| (at, GoneCause::Deadline));
+        ttl.into_iter().chain(deadline).min_by_key(|(at, _)| *at)
     }
 
     /// The hash of its execution in `tenant`.

@@ -121,11 +121,10 @@ impl Engine {
 
     /// Tells a session something: on its stream, or with its next answer.
     pub(super) fn notify(&mut self, session: SessionId, notice: Notice, turn: &mut Turn) {
-        let Some(live) = self.live.get_mut(&session) else { return };
-        if live.stream.is_some() {
-            turn.outs.push(super::Out::Notice(session, notice));
-        } else {
-            live.notify(notice);
+        match self.live.get(session).map(|live| live.stream.is_some()) {
+            Some(true) => turn.outs.push(super::Out::Notice(session, notice)),
+            Some(false) => self.live.change(session, |live| live.notify(notice)).unwrap_or_default(),
+            None => {}
         }
     }
 }

@@ -2,10 +2,13 @@
 
 use super::command::Ticket;
 use crate::model::limits::{DELIVERY_BYTES_MAX, HELD_EPOCH_BYTES_MAX};
-use crate::model::{FetchLimits, HeldAnswer, Notice, UnixMillis};
+use crate::model::{FetchLimits, GroupNo, HeldAnswer, Notice, UnixMillis};
 
 /// Notices kept for a session that fetches; later ones push out the oldest.
 const NOTICES_MAX: usize = 64;
+
+/// How much longer than asked a fetch waits while the group's backlog is still being found.
+pub(super) const SEARCH_GRACE_MS: u64 = 5_000;
 
 /// A fetch that waits for a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,6 +16,8 @@ pub(super) struct WaitingFetch {
     pub(super) ticket: Ticket,
     pub(super) until: UnixMillis,
     pub(super) held: HeldAnswer,
+    /// It has waited enough, and waits on only because its group's backlog is still being found.
+    pub(super) overdue: bool,
 }
 
 /// How much a session may be handed now.
@@ -43,6 +48,9 @@ pub(super) struct Weight {
 /// A session's liveness, credit and waiting fetch.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Live {
+    pub(super) group: GroupNo,
+    /// Silence after which it is lost.
+    pub(super) timeout_ms: u64,
     pub(super) last_seen: UnixMillis,
     pub(super) credit: Credit,
     /// Duration of the leases it asks for; 0: they live as long as the session.
@@ -56,8 +64,20 @@ pub(super) struct Live {
 }
 
 impl Live {
-    pub(super) fn seen(now: UnixMillis) -> Self {
-        Self { last_seen: now, ..Self::default() }
+    pub(super) fn joined(now: UnixMillis, group: GroupNo, timeout_ms: u64) -> Self {
+        Self { group, timeout_ms, last_seen: now, ..Self::default() }
+    }
+
+    /// When it is silent for too long, or its fetch has waited enough.
+    pub(super) fn due(&self) -> UnixMillis {
+        let silent = self.silent_at();
+        let Some(fetch) = &self.fetch else { return silent };
+        silent.min(if fetch.overdue { fetch.until.plus(SEARCH_GRACE_MS) } else { fetch.until })
+    }
+
+    /// When it is lost unless it speaks.
+    pub(super) const fn silent_at(&self) -> UnixMillis {
+        self.last_seen.plus(self.timeout_ms)
     }
 
     /// Keeps a notice until the session next asks.

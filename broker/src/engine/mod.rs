@@ -19,6 +19,7 @@ mod head;
 mod head_of;
 mod lease;
 mod live;
+mod live_sessions;
 mod memory;
 mod needs;
 mod pressure;
@@ -42,10 +43,11 @@ pub(crate) use row_key::RowKey;
 pub(crate) use want::{Arrival, Loaded, TaskPage, Want};
 
 use crate::journal::entry::Entry;
-use crate::model::{ChannelNo, Lsn, Offset, SessionId, UnixMillis};
+use crate::model::{ChannelNo, Lsn, Offset, UnixMillis};
 use crate::state::rows::RowError;
 use bytes::Bytes;
 use live::Live;
+use live_sessions::LiveSessions;
 use memory::Memory;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -64,7 +66,7 @@ pub(crate) struct EngineSettings {
 pub(crate) struct Engine {
     memory: Memory,
     settings: EngineSettings,
-    live: HashMap<SessionId, Live>,
+    live: LiveSessions,
     /// Rows that turns have asked for and that have not come yet.
     wanted: HashSet<Want>,
     /// Partitions to look at again when a row comes.
@@ -90,7 +92,7 @@ impl Engine {
         Self {
             memory,
             settings,
-            live: HashMap::new(),
+            live: LiveSessions::default(),
             wanted: HashSet::new(),
             waiting_for: HashMap::new(),
             draining: false,
@@ -120,7 +122,9 @@ impl Engine {
 
     /// Recovery is over: every session that is left has a full period of grace from `now`.
     pub(crate) fn start(&mut self, now: UnixMillis) {
-        self.live = self.memory.sessions.keys().map(|id| (*id, Live::seen(now))).collect();
+        for (id, session) in &self.memory.sessions {
+            self.live.insert(*id, Live::joined(now, session.row.group, session.row.timeout_ms));
+        }
     }
 
     /// Rows that `command` wants in memory and that are not. Ask again until there are none.

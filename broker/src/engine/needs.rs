@@ -5,7 +5,7 @@ use super::head::MessageHead;
 use super::memory::Memory;
 use super::row_key::RowKey;
 use crate::journal::entry::{Entry, PartitionKey};
-use crate::model::{ChannelNo, ChannelRef, Epoch, PolicyNo, Selector};
+use crate::model::{ChannelNo, ChannelRef, Epoch, Offset, PolicyNo, Selector};
 use crate::state::rows::settles_block;
 use std::sync::Arc;
 
@@ -110,11 +110,21 @@ impl Missing<'_> {
         let Some(delivery) = self.memory.partition(key).and_then(|p| p.delivery.as_ref()) else { return };
         let (offset, lease) = (delivery.offset, delivery.lease().cloned());
         self.row(RowKey::Head(key.channel, offset));
+        self.execution_of(key.channel, offset);
         if let Some(lease) = lease {
             self.row(RowKey::Settles(settles_block(lease.epoch)));
             if let Some(execution) = lease.execution {
                 self.execution(execution);
             }
+        }
+    }
+
+    /// The execution that a message is about.
+    fn execution_of(&mut self, channel: ChannelNo, offset: Offset) {
+        let tenant = self.memory.channels.get(&channel).map(|row| row.tenant.clone());
+        let Some((tenant, head)) = tenant.zip(self.memory.heads.get(&(channel, offset)).cloned()) else { return };
+        if let Some(execution) = head.execution(self.memory.hasher, &tenant) {
+            self.row(RowKey::Execution(execution));
         }
     }
 
@@ -163,6 +173,7 @@ pub(super) fn needs(memory: &mut Memory, command: &Command) -> Vec<RowKey> {
             ids.into_iter().for_each(|id| missing.session_leases(id));
         }
         Command::Leave(session) => missing.session_leases(session.id),
+        Command::Extend(_, extensions) => extensions.iter().for_each(|(lease, _)| missing.lease(lease.epoch)),
         Command::Settle(_, settles) => settles.iter().for_each(|settle| missing.lease(settle.lease.epoch)),
         Command::Begin(_, lease) => {
             missing.lease(lease.epoch);
@@ -179,7 +190,7 @@ pub(super) fn needs(memory: &mut Memory, command: &Command) -> Vec<RowKey> {
             if let Some(begin) = row.and_then(|row| row.begin.as_ref()).map(|begin| begin.partition) {
                 missing.partition(begin);
             }
-            let own = own_channel(missing.memory, complete.lease.epoch, execution);
+            let own = own_channel(missing.memory, execution);
             if let Some((policy, channel)) = own {
                 missing.publish(&channel, std::iter::empty());
                 let pair =
@@ -256,7 +267,6 @@ pub(super) fn needs(memory: &mut Memory, command: &Command) -> Vec<RowKey> {
         | Command::CancelFetch(..)
         | Command::Detach(..)
         | Command::Credit(..)
-        | Command::Extend(..)
         | Command::GetGroup(_)
         | Command::ListGroups(_)
         | Command::ListMembers(_)
@@ -269,14 +279,10 @@ pub(super) fn needs(memory: &mut Memory, command: &Command) -> Vec<RowKey> {
     missing.keys
 }
 
-/// The channel a result of this execution goes to: that of the lease, or of its begin or request.
-pub(super) fn own_channel(memory: &Memory, epoch: Epoch, execution: u128) -> Option<(PolicyNo, ChannelRef)> {
-    let row = memory.executions.get(&execution);
-    let no = memory.leases.get(&epoch).map(|key| key.channel).or_else(|| {
-        let row = row?;
-        Some(row.begin.as_ref().map_or(row.home, |begin| begin.partition.channel))
-    })?;
-    let channel = memory.channels.get(&no)?;
+/// The channel a result of this execution goes to: that of its begin.
+fn own_channel(memory: &Memory, execution: u128) -> Option<(PolicyNo, ChannelRef)> {
+    let begin = memory.executions.get(&execution)?.begin.as_ref()?;
+    let channel = memory.channels.get(&begin.partition.channel)?;
     let policy = memory.policies.get(&channel.policy)?;
     let name =
         ChannelRef { policy: policy.policy.name.clone(), tenant: channel.tenant.clone(), agent: channel.agent.clone() };

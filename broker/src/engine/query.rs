@@ -68,7 +68,7 @@ impl Engine {
                     member: session.row.member.clone(),
                     session: *id,
                     leases: session.leases.len() as u64,
-                    last_seen: self.live.get(id).map_or(session.row.joined_at, |live| live.last_seen),
+                    last_seen: self.live.get(*id).map_or(session.row.joined_at, |live| live.last_seen),
                 })
             })
             .collect())
@@ -151,7 +151,7 @@ impl Engine {
             groups: self.group_infos(now, ""),
             leases: m.leases.len() as u64,
             sessions: m.sessions.len() as u64,
-            waiting_fetches: self.live.values().filter(|live| live.fetch.is_some()).count() as u64,
+            waiting_fetches: self.live.waiting_fetches(),
             unknown_entered: m.unknown_entered,
             unknown_left: m.unknown_left,
             published: m.policies.values().map(|row| row.published).sum(),
@@ -219,6 +219,7 @@ impl Engine {
             no_artifact: row.no_artifact,
             effect: row.effect,
             request: row.request.as_ref().and_then(|request| place(request.channel, request.offset)),
+            requests: row.requests,
             report: row.report.and_then(|(no, offset)| place(no, offset)),
             begin: row.begin.as_ref().map(|begin| BeginInfo {
                 group: group_ref(begin.partition.group),
@@ -232,6 +233,7 @@ impl Engine {
             begins_withdrawn: row.begins_withdrawn,
             publish_attempts: row.publish_attempts,
             duplicates: row.duplicates,
+            repeated_at: (row.duplicates > 0).then_some(row.repeated_at),
             payload_mismatches: row.payload_mismatches,
             deliveries: row
                 .deliveries
@@ -259,7 +261,7 @@ impl Engine {
 
 /// Partitions that could be granted now.
 fn ready(group: &GroupMemory) -> u64 {
-    group.ready.len() as u64 + group.partitions.values().filter(|p| p.fetching).count() as u64
+    (group.ready.len() + group.fetching.len()) as u64
 }
 
 fn oldest_held(group: &GroupMemory) -> Option<UnixMillis> {

@@ -26,9 +26,15 @@ impl Engine {
         self.refuse_when_draining()?;
         self.join(now, session, turn)?;
         let held = self.settle_held(now, session, turn);
-        let Some(live) = self.live.get_mut(&session.id) else { return Err(stale()) };
         // One fetch at a time: the caller of an earlier one has given it up.
-        if let Some(earlier) = live.fetch.take() {
+        let earlier = self.live.change(session.id, |live| {
+            let earlier = live.fetch.take();
+            live.lease_ms = limits.lease_ms;
+            live.credit = Credit::of_fetch(&limits, &held);
+            live.fetch = Some(WaitingFetch { ticket, until: now.plus(limits.wait_ms), held, overdue: false });
+            earlier
+        });
+        if let Some(earlier) = earlier.ok_or_else(stale)? {
             let reply = Reply::Fetched {
                 deliveries: Vec::new(),
                 waiting: Some(Waiting::AllLeased),
@@ -37,19 +43,16 @@ impl Engine {
             };
             turn.outs.push(Out::Reply(earlier.ticket, reply));
         }
-        live.lease_ms = limits.lease_ms;
-        live.credit = Credit::of_fetch(&limits, &held);
-        live.fetch = Some(WaitingFetch { ticket, until: now.plus(limits.wait_ms), held });
         Ok(None)
     }
 
     pub(super) fn cancel_fetch(&mut self, session: SessionId, ticket: Ticket) {
-        if let Some(live) = self.live.get_mut(&session)
-            && live.fetch.as_ref().is_some_and(|fetch| fetch.ticket == ticket)
-        {
-            live.fetch = None;
-            live.credit = Credit::default();
-        }
+        self.live.change(session, |live| {
+            if live.fetch.as_ref().is_some_and(|fetch| fetch.ticket == ticket) {
+                live.fetch = None;
+                live.credit = Credit::default();
+            }
+        });
     }
 
     pub(super) fn attach(
@@ -63,27 +66,29 @@ impl Engine {
         self.refuse_when_draining()?;
         self.join(now, session, turn)?;
         let held = self.settle_held(now, session, turn);
-        let Some(live) = self.live.get_mut(&session.id) else { return Err(stale()) };
-        live.stream = Some(ticket);
-        live.lease_ms = lease_ms;
-        live.credit = Credit::default();
+        let attached = self.live.change(session.id, |live| {
+            live.stream = Some(ticket);
+            live.lease_ms = lease_ms;
+            live.credit = Credit::default();
+        });
+        attached.ok_or_else(stale)?;
         Ok(self.joined(now, session.id, held))
     }
 
     pub(super) fn detach(&mut self, session: SessionId, ticket: Ticket) {
-        if let Some(live) = self.live.get_mut(&session)
-            && live.stream == Some(ticket)
-        {
-            live.stream = None;
-            live.credit = Credit::default();
-        }
+        self.live.change(session, |live| {
+            if live.stream == Some(ticket) {
+                live.stream = None;
+                live.credit = Credit::default();
+            }
+        });
     }
 
     pub(super) fn credit(&mut self, session: SessionId, messages: u32, bytes: u64) {
-        if let Some(live) = self.live.get_mut(&session) {
+        self.live.change(session, |live| {
             live.credit.messages = live.credit.messages.saturating_add(messages);
             live.credit.bytes = live.credit.bytes.saturating_add(bytes);
-        }
+        });
     }
 
     /// A heartbeat ends no lease: deliveries may be on their way that its sender cannot know of yet. It says which of the
@@ -98,19 +103,13 @@ impl Engine {
             self.refuse_when_draining()?;
         }
         self.join(now, session, turn)?;
-        let mut held = HeldAnswer::default();
-        for epoch in session.held.iter().flatten() {
-            if self.memory.lease(*epoch).is_some_and(|live| live.lease.session == session.id) {
-                held.kept.push((*epoch, *epoch));
-            } else {
-                held.lost.push(*epoch);
-            }
-        }
+        let held = self.held_of(session);
         Ok(self.joined(now, session.id, held))
     }
 
     pub(super) fn leave(&mut self, now: UnixMillis, session: &SessionRef, turn: &mut Turn) {
-        if self.memory.sessions.contains_key(&session.id) {
+        let group = self.memory.sessions.get(&session.id).map(|known| known.row.group);
+        if group.is_some_and(|no| self.is_group(no, &session.group)) {
             self.end_session(now, session.id, false, turn);
         }
     }
@@ -125,7 +124,7 @@ impl Engine {
             }
         }
         self.emit(turn, Entry::SessionEnded { id });
-        if let Some(live) = self.live.remove(&id)
+        if let Some(live) = self.live.remove(id)
             && let Some(fetch) = live.fetch
         {
             turn.outs.push(Out::Reply(fetch.ticket, Reply::Refused(stale())));
@@ -139,10 +138,13 @@ impl Engine {
             if known.row.group != no {
                 return Err(Refusal::invalid("session.group", "this session belongs to another group"));
             }
-            if let Some(live) = self.live.get_mut(&session.id) {
-                live.last_seen = now;
-            }
+            self.seen(now, session.id);
             return Ok(());
+        }
+        if self.is_replaced(no, session) {
+            let text =
+                "a newer session of the same instance has taken over; two processes must not share an instance_id";
+            return Err(Refusal::new(Reason::StaleSession, text));
         }
         let crowd = self.memory.groups.get(&no).map_or(0, |group| group.sessions.len());
         if crowd >= SESSIONS_PER_GROUP_MAX {
@@ -163,7 +165,7 @@ impl Engine {
                 at: now,
             },
         );
-        self.live.insert(session.id, Live::seen(now));
+        self.live.insert(session.id, Live::joined(now, no, timeout_ms));
         self.take_over(now, no, session, turn);
         self.search_backlog(no, turn);
         Ok(())
@@ -189,9 +191,7 @@ impl Engine {
                     let to = self.memory.counters.epoch.next();
                     let entry = Entry::LeaseMoved { partition: live.key, from: *epoch, to, session: session.id };
                     self.emit(turn, entry);
-                    if let Some(kept) = self.live.get_mut(&session.id) {
-                        kept.moved.push((*epoch, to));
-                    }
+                    self.live.change(session.id, |live| live.moved.push((*epoch, to)));
                 }
             }
             self.notify(id, Notice::Waiting(Waiting::AllLeased), turn);
@@ -199,21 +199,47 @@ impl Engine {
         }
     }
 
-    /// Ends the session's leases that are not in its own list, and says which of the list are over.
-    fn settle_held(&mut self, now: UnixMillis, session: &SessionRef, turn: &mut Turn) -> HeldAnswer {
-        let Some(listed) = &session.held else { return HeldAnswer::default() };
-        let moved = self.live.get_mut(&session.id).map(|live| std::mem::take(&mut live.moved)).unwrap_or_default();
+    /// What became of the leases in the session's list. One that moved to it when it took over goes by either epoch until
+    /// it is over: the answer that told the new one may have been lost.
+    fn held_of(&mut self, session: &SessionRef) -> HeldAnswer {
+        let leases = self.memory.sessions.get(&session.id).map(|known| &known.leases);
+        let is_live = |epoch: &Epoch| leases.is_some_and(|leases| leases.contains(epoch));
+        let moved = self.live.change(session.id, |live| {
+            live.moved.retain(|(_, to)| is_live(to));
+            live.moved.clone()
+        });
+        let moved = moved.unwrap_or_default();
         let mut answer = HeldAnswer::default();
-        let mut stays: BTreeSet<Epoch> = BTreeSet::new();
-        for epoch in listed {
+        for epoch in session.held.iter().flatten() {
             let now_is = moved.iter().find(|(from, _)| from == epoch).map_or(*epoch, |(_, to)| *to);
-            if self.memory.lease(now_is).is_some_and(|live| live.lease.session == session.id) {
+            if is_live(&now_is) {
                 answer.kept.push((*epoch, now_is));
-                stays.insert(now_is);
             } else {
                 answer.lost.push(*epoch);
             }
         }
+        answer
+    }
+
+    /// Whether a session that lives has taken over from this one, at once or through others.
+    fn is_replaced(&self, no: GroupNo, session: &SessionRef) -> bool {
+        !session.instance.is_empty()
+            && self
+                .memory
+                .groups
+                .get(&no)
+                .into_iter()
+                .flat_map(|group| &group.sessions)
+                .any(|id| self.memory.sessions.get(id).is_some_and(|newer| newer.row.replaced.contains(&session.id)))
+    }
+
+    /// Ends the session's leases that are not in its own list, and says which of the list are over.
+    fn settle_held(&mut self, now: UnixMillis, session: &SessionRef, turn: &mut Turn) -> HeldAnswer {
+        if session.held.is_none() {
+            return HeldAnswer::default();
+        }
+        let answer = self.held_of(session);
+        let stays: BTreeSet<Epoch> = answer.kept.iter().map(|(_, now_is)| *now_is).collect();
         let over: Vec<_> = self
             .memory
             .sessions
@@ -233,7 +259,7 @@ impl Engine {
 
     fn joined(&mut self, now: UnixMillis, id: SessionId, held: HeldAnswer) -> Reply {
         let timeout_ms = self.memory.sessions.get(&id).map_or(0, |s| s.row.timeout_ms);
-        let notices = self.live.get_mut(&id).map(|live| std::mem::take(&mut live.notices)).unwrap_or_default();
+        let notices = self.live.change(id, |live| std::mem::take(&mut live.notices)).unwrap_or_default();
         Reply::Joined { timeout_ms, expires: now.plus(timeout_ms), held, notices }
     }
 
@@ -254,11 +280,14 @@ impl Engine {
             .ok_or_else(|| Refusal::new(Reason::NotFound, format!("there is no group {group}")))
     }
 
+    /// Whether the group of this number has this name.
+    pub(super) fn is_group(&self, no: GroupNo, name: &crate::model::GroupRef) -> bool {
+        self.memory.groups.get(&no).is_some_and(|group| group.row.spec.name == *name)
+    }
+
     /// The session spoke, by whatever call.
     pub(super) fn seen(&mut self, now: UnixMillis, session: SessionId) {
-        if let Some(live) = self.live.get_mut(&session) {
-            live.last_seen = now;
-        }
+        self.live.change(session, |live| live.last_seen = now);
     }
 }
 

@@ -5,7 +5,7 @@ use super::command::Turn;
 use super::lease::{ATTEMPTS_EXHAUSTED, LiveLease};
 use crate::journal::entry::{Entry, ExecutionHash, HoldCause, LeaseEnd};
 use crate::model::{
-    EndedAs, LeaseRef, Outcome, Reason, Refusal, SessionId, Settle, SettleResult, UnixMillis, UnknownReason,
+    EndedAs, LeaseRef, Outcome, Reason, Refusal, SessionRef, Settle, SettleResult, UnixMillis, UnknownReason,
 };
 
 /// Bytes of a reason that are kept.
@@ -17,7 +17,7 @@ impl Engine {
     pub(super) fn settle(
         &mut self,
         now: UnixMillis,
-        session: SessionId,
+        session: &SessionRef,
         settle: &Settle,
         turn: &mut Turn,
     ) -> SettleResult {
@@ -31,16 +31,19 @@ impl Engine {
         }
     }
 
-    /// The live lease of this name if the session holds it, else what a settle of it is answered.
-    pub(super) fn held_lease(&self, session: SessionId, lease: LeaseRef) -> Result<LiveLease, SettleResult> {
+    /// The live lease of this name if the session holds it in the group it names, else what a settle of it is answered.
+    pub(super) fn held_lease(&self, session: &SessionRef, lease: LeaseRef) -> Result<LiveLease, SettleResult> {
         if let Some(live) = self.memory.lease(lease.epoch)
-            && live.lease.session == session
+            && live.lease.session == session.id
             && live.offset() == lease.offset
+            && self.is_group(live.key.group, &session.group)
         {
             return Ok(live);
         }
         match self.memory.ended(lease.epoch) {
-            Some(record) if record.offset == lease.offset => Err(SettleResult::AlreadySettled(record.answer)),
+            Some(record) if record.offset == lease.offset && self.is_group(record.group, &session.group) => {
+                Err(SettleResult::AlreadySettled(record.answer))
+            }
             _ => Err(SettleResult::LeaseLost),
         }
     }
@@ -75,7 +78,9 @@ impl Engine {
                     self.exhausted(now, live.lease.execution, live.delivery.lease_lost > 0, turn);
                     LeaseEnd::Parked { failed: true, lost: false, reason: exhausted_because(reason) }
                 } else {
-                    LeaseEnd::Failed { until: now.plus(*delay_ms), reason: kept(reason) }
+                    let until = now.plus(*delay_ms);
+                    let goes = self.goes_meanwhile(live).unwrap_or(until);
+                    LeaseEnd::Failed { until: until.min(goes), reason: kept(reason) }
                 };
                 self.end_lease(now, live, end, EndedAs::Retried, turn);
             }
@@ -121,6 +126,17 @@ impl Engine {
         self.memory.executions.get(&execution)?.state.definite().is_none().then_some(execution)
     }
 
+    /// When a message that is tried again later has to be looked at though its delay is not over.
+    fn goes_meanwhile(&self, live: &LiveLease) -> Option<UnixMillis> {
+        let head = self.memory.heads.get(&(live.key.channel, live.offset()))?;
+        let tenant = &self.memory.channels.get(&live.key.channel)?.tenant;
+        let row = head.execution(self.memory.hasher, tenant).and_then(|x| self.memory.executions.get(&x));
+        let begun = row.is_some_and(|row| row.begin.is_some());
+        // Its deadline ends what was begun; for those who only watch that is none of theirs.
+        let concerns = !begun || live.lease.execution.is_some();
+        self.goes(live, !begun).filter(|_| concerns).map(|(at, _)| at)
+    }
+
     /// RETRY and RELEASE after a begin: of an unsafe execution only with the word that nothing happened.
     fn withdraw(
         &mut self,
@@ -146,7 +162,7 @@ impl Engine {
     pub(super) fn extend(
         &mut self,
         now: UnixMillis,
-        session: SessionId,
+        session: &SessionRef,
         lease: LeaseRef,
         lease_ms: u64,
         turn: &mut Turn,

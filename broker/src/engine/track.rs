@@ -70,8 +70,7 @@ impl Engine {
                     self.memory.push_ready(partition);
                 }
                 if let RowKey::Channel(_) | RowKey::Cursor(..) = key {
-                    let searching: Vec<_> =
-                        self.memory.groups.iter().filter(|(_, g)| g.scan.is_some()).map(|(no, _)| *no).collect();
+                    let searching: Vec<_> = self.memory.tracked.iter().copied().collect();
                     searching.into_iter().for_each(|no| self.search_backlog(no, turn));
                 }
             }

@@ -8,7 +8,7 @@ use super::limits::{
     ARTIFACT_REF_BYTES_MAX, ATTRIBUTE_KEY_BYTES_MAX, ATTRIBUTE_VALUE_BYTES_MAX, ENVELOPE_BYTES_MAX, NAME_BYTES_MAX,
     PAYLOAD_BYTES_DEFAULT, SCHEMA_BYTES_MAX, TEXT_BYTES_MAX, TRACESTATE_BYTES_MAX,
 };
-use super::names::{check_agent, check_at_most, check_opaque};
+use super::names::{WEIR_MESSAGE, check_agent, check_at_most, check_opaque};
 use super::policy::ChannelPolicy;
 
 /// What a channel policy asks of each message.
@@ -81,6 +81,9 @@ impl Admission {
 
 fn check_identity(message: &Envelope<'_>) -> Result<(), FieldFault> {
     check_opaque("message_id", message.message_id)?;
+    if message.message_id.starts_with(WEIR_MESSAGE) {
+        return Err(Rule::Reserved.broken_by("message_id"));
+    }
     check_opaque("task_id", message.task_id)?;
     check_agent("agent_id", message.agent_id)?;
     if message.execution_id.is_empty() { Ok(()) } else { check_opaque("execution_id", message.execution_id) }
@@ -190,6 +193,9 @@ mod tests {
     #[test]
     fn nobody_speaks_for_weir() {
         assert_eq!(fault(&Envelope { agent_id: "~weir", ..request() }), Some(Rule::Reserved.broken_by("agent_id")));
+        let own = Envelope { message_id: "~weir/result/x/COMPLETED", ..request() };
+        assert_eq!(fault(&own), Some(Rule::Reserved.broken_by("message_id")));
+        assert_eq!(fault(&Envelope { message_id: "~mine", ..request() }), None);
     }
 
     #[test]

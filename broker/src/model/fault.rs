@@ -115,7 +115,7 @@ impl fmt::Display for Rule {
             Self::Required => f.write_str("it must not be empty"),
             Self::Length(limit) => write!(f, "at most {limit} bytes"),
             Self::NameCharacters => f.write_str("only the characters A-Z a-z 0-9 . _ ~ -"),
-            Self::Reserved => f.write_str("names that begin with ~ belong to weir itself"),
+            Self::Reserved => f.write_str("names that begin with ~ (message ids: with ~weir/) belong to weir itself"),
             Self::PolicyCharacters => f.write_str("only the characters a-z 0-9 _ -"),
             Self::Control => f.write_str("no control characters"),
             Self::Type => f.write_str(

@@ -92,6 +92,25 @@ pub struct GroupSpec {
     pub max_attempts: u32,
 }
 
+impl GroupSpec {
+    /// The first setting, as the protos name it, that the other one has otherwise.
+    #[must_use]
+    pub fn first_difference(&self, other: &Self) -> Option<&'static str> {
+        let Self { name, selector, start, executes, skip_if_final, pressure, window, max_attempts } = self;
+        let settings = [
+            ("group", *name == other.name),
+            ("settings.selector", *selector == other.selector),
+            ("settings.start", *start == other.start),
+            ("settings.executes", *executes == other.executes),
+            ("settings.skip_if_final", *skip_if_final == other.skip_if_final),
+            ("settings.pressure", *pressure == other.pressure),
+            ("settings.window", *window == other.window),
+            ("settings.max_attempts", *max_attempts == other.max_attempts),
+        ];
+        settings.into_iter().find(|(_, same)| !same).map(|(setting, _)| setting)
+    }
+}
+
 /// How a message left a group's backlog as settled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum SettledCause {

@@ -29,8 +29,10 @@ pub struct Execution {
     pub no_artifact: bool,
     /// What acting does to the world, as the request says.
     pub effect: Effect,
-    /// The stored request, if one came.
+    /// The first stored request, if one came.
     pub request: Option<(ChannelRef, Offset)>,
+    /// Requests stored, each under a message id of its own; a begin of one stands for all.
+    pub requests: u32,
     /// The first definite report, if a message carries it.
     pub report: Option<(ChannelRef, Offset)>,
     /// The begin that stands.
@@ -43,6 +45,8 @@ pub struct Execution {
     pub publish_attempts: u64,
     /// Of these, repeats.
     pub duplicates: u64,
+    /// When the last repeat came.
+    pub repeated_at: Option<UnixMillis>,
     /// Repeats of a pair with another payload.
     pub payload_mismatches: u64,
     /// Deliveries of its request to executing groups: the first 4 and the last 12.

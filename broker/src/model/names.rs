@@ -4,7 +4,7 @@
 //! |---|---|
 //! | tenant, agent | 1 to 128 of `A-Z a-z 0-9 . _ ~ -`; one that begins with `~` is weir's own |
 //! | policy | 1 to 64 of `a-z 0-9 _ -` |
-//! | task, execution, message, group, member, instance | 1 to 256 bytes of UTF-8 without control characters |
+//! | task, execution, message, group, member, instance | 1 to 256 bytes of UTF-8 without control characters; a message id that begins with `~weir/` is weir's own |
 //!
 //! Names are compared byte for byte: no case folding, no Unicode normalization, no patterns. None is ever a file name.
 //! Tenants and agents have no colon, so that `tenant:agent` splits in one way only.
@@ -17,6 +17,9 @@ pub const EVERY_TENANT: &str = "*";
 
 /// The sender of messages that weir itself writes.
 pub const WEIR_AGENT: &str = "~weir";
+
+/// How the ids of messages begin that weir itself writes, and no others.
+pub const WEIR_MESSAGE: &str = "~weir/";
 
 /// Checks a tenant or agent that a caller gave as `field`.
 ///

@@ -80,7 +80,7 @@ impl Store for SimStore {
     fn checkpoint(&self, batch: Batch) -> Result<(), StoreError> {
         self.reach_disk()?;
         if self.applied_apart {
-            self.inner.checkpoint(Batch::new(batch.applied.clone()))?;
+            self.inner.checkpoint(Batch::new(batch.applied))?;
             self.reach_disk()?;
         }
         self.inner.checkpoint(batch)

@@ -6,11 +6,11 @@ use crate::engine::head::MessageHead;
 use crate::engine::row_key::{DirtyKey, RowKey};
 use crate::journal::entry::{Entry, ExecutionHash, LeaseEnd, PartitionKey, Passed};
 use crate::model::{
-    ChannelNo, EndedAs, Epoch, GroupCounts, GroupNo, Lsn, Offset, PolicyNo, Start, UnixMillis, UnknownReason,
+    ChannelNo, EndedAs, Epoch, GroupCounts, GroupNo, Lsn, Offset, PolicyNo, SessionId, Start, UnixMillis, UnknownReason,
 };
 use crate::state::rows::{
     BeginRow, ChannelRow, DedupRow, DeliveryRecord, DeliveryRow, DeliveryState, ExecutionRow, GroupRow, LeaseRow,
-    PolicyRow, SessionRow, SettledRecord, TaskMessage, settles_block,
+    PolicyRow, REPLACED_MAX, SessionRow, SettledRecord, TaskMessage, settles_block,
 };
 use std::sync::Arc;
 
@@ -43,7 +43,7 @@ impl Memory {
             }
             Entry::Repeated { execution, pair, mismatch, at } => {
                 self.time = self.time.max(*at);
-                self.repeat_about(*execution, *mismatch);
+                self.repeat_about(*execution, *mismatch, *at);
                 if let Some(pair) = pair
                     && let Some(row) = self.pair_row(*pair)
                 {
@@ -71,11 +71,13 @@ impl Memory {
                     instance: instance.clone(),
                     timeout_ms: *timeout_ms,
                     joined_at: *at,
+                    replaced: self.replaced_by(*group, instance),
                 };
                 self.sessions.insert(*id, SessionMemory { row, leases: Default::default() });
-                if let Some(group) = self.groups.get_mut(group) {
-                    group.sessions.insert(*id);
-                    group.track();
+                if let Some(memory) = self.groups.get_mut(group) {
+                    memory.sessions.insert(*id);
+                    memory.track();
+                    self.tracked.insert(*group);
                 }
                 self.mark(DirtyKey::Session(*id));
             }
@@ -85,6 +87,9 @@ impl Memory {
                 {
                     group.sessions.remove(id);
                     group.track();
+                    if group.sessions.is_empty() {
+                        self.tracked.remove(&session.row.group);
+                    }
                 }
                 self.mark(DirtyKey::Session(*id));
             }
@@ -183,6 +188,21 @@ impl Memory {
             }
             Entry::ExecutionExpired { execution, at } => self.execution_expired(*execution, *at),
         }
+    }
+
+    /// Sessions that a new one of this instance takes over from, and those that they took over from.
+    fn replaced_by(&self, group: GroupNo, instance: &str) -> Vec<SessionId> {
+        if instance.is_empty() {
+            return Vec::new();
+        }
+        let mut replaced = Vec::new();
+        for id in self.groups.get(&group).into_iter().flat_map(|group| &group.sessions) {
+            if let Some(older) = self.sessions.get(id).filter(|session| session.row.instance == instance) {
+                replaced.extend(older.row.replaced.iter().copied());
+                replaced.push(*id);
+            }
+        }
+        replaced.split_off(replaced.len().saturating_sub(REPLACED_MAX))
     }
 
     fn channel_made(&mut self, no: ChannelNo, policy: PolicyNo, tenant: &str, agent: &str, at: UnixMillis) {
@@ -297,7 +317,7 @@ impl Memory {
             if group.takes_in(channel, head.task) {
                 let partition = group.partitions.entry((channel, head.task)).or_default();
                 partition.pending.push_back(Pending { offset, at });
-                if partition.is_ready() && !partition.fetching {
+                if partition.is_ready() && !group.fetching.contains(&(channel, head.task)) {
                     group.ready.push(tenant, channel, head.task);
                 }
             }
@@ -484,7 +504,7 @@ impl Memory {
         let previous = std::mem::replace(&mut partition.delivery, next);
         partition.changed_in = generation;
         if partition.is_ready()
-            && !partition.fetching
+            && !group.fetching.contains(&(key.channel, key.task))
             && group.scan.is_some()
             && let Some(channel) = group.channels.get(&key.channel)
         {

@@ -32,6 +32,7 @@ impl Memory {
         });
         row.publish_attempts += 1;
         row.task_mismatch |= *row.task_id != *head.task_id;
+        row.requests += u32::from(head.is_request);
         if head.is_request && row.request.is_none() {
             row.request = Some(RequestRow { channel: stored.channel, offset: stored.offset, deadline: head.deadline });
             row.effect = head.effect;
@@ -45,8 +46,9 @@ impl Memory {
     }
 
     /// A repeat about an execution came.
-    pub(super) fn repeat_about(&mut self, execution: ExecutionHash, mismatch: bool) {
+    pub(super) fn repeat_about(&mut self, execution: ExecutionHash, mismatch: bool, at: UnixMillis) {
         if let Some(row) = self.execution_row(execution) {
+            row.repeated_at = at;
             row.publish_attempts += 1;
             row.duplicates += 1;
             row.payload_mismatches += u64::from(mismatch);
@@ -146,7 +148,8 @@ impl Memory {
         if late {
             row.remark(at, RemarkKind::Late(state), text);
         }
-        if row.state.definite() != Some(state) {
+        // A message that carries it has told of a contradiction by itself.
+        if row.state.definite().is_none() {
             report(row, state, artifact_ref, None, at);
         }
         let after = row.state;

@@ -34,6 +34,7 @@ impl Memory {
             if let Some(group) = self.groups.get_mut(&row.group) {
                 group.sessions.insert(id);
                 group.track();
+                self.tracked.insert(row.group);
             }
             self.sessions.insert(id, SessionMemory { row, leases: Default::default() });
         }
@@ -196,12 +197,13 @@ impl Memory {
         }
         // Oldest first, as they would stand had the group been there all along.
         found.sort_unstable();
+        group_channel.loaded = through.map_or(Loaded::All, Loaded::Through);
+        let tenant = Arc::clone(&group_channel.tenant);
         for (_, hash) in found {
-            if group.partitions.get(&(channel, hash)).is_some_and(|p| p.is_ready() && !p.fetching) {
-                group.ready.push(&group_channel.tenant, channel, hash);
+            if group.is_ready(channel, hash) {
+                group.ready.push(&tenant, channel, hash);
             }
         }
-        group_channel.loaded = through.map_or(Loaded::All, Loaded::Through);
         if through.is_none() {
             self.channel_loaded(no, channel);
         }
@@ -224,10 +226,12 @@ impl Memory {
     /// The rows that the partition's next grant needs are (not) being fetched.
     pub(in crate::engine) fn set_fetching(&mut self, key: PartitionKey, fetching: bool) {
         let Some(group) = self.groups.get_mut(&key.group) else { return };
-        let Some(partition) = group.partitions.get_mut(&(key.channel, key.task)) else { return };
-        partition.fetching = fetching;
-        if !fetching
-            && partition.is_ready()
+        if fetching {
+            group.fetching.insert((key.channel, key.task));
+            return;
+        }
+        group.fetching.remove(&(key.channel, key.task));
+        if group.is_ready(key.channel, key.task)
             && group.scan.is_some()
             && let Some(channel) = group.channels.get(&key.channel)
         {
@@ -239,7 +243,7 @@ impl Memory {
     pub(in crate::engine) fn pop_ready(&mut self, no: GroupNo) -> Option<PartitionKey> {
         let group = self.groups.get_mut(&no)?;
         while let Some((channel, task)) = group.ready.pop() {
-            if group.partitions.get(&(channel, task)).is_some_and(|p| p.is_ready() && !p.fetching) {
+            if group.is_ready(channel, task) {
                 return Some(PartitionKey { group: no, channel, task });
             }
         }

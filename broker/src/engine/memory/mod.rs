@@ -111,6 +111,8 @@ pub(super) struct Memory {
     pub(super) policies: BTreeMap<PolicyNo, PolicyRow>,
     pub(super) policy_by_name: HashMap<String, PolicyNo>,
     pub(super) groups: BTreeMap<GroupNo, GroupMemory>,
+    /// Groups with sessions.
+    pub(super) tracked: BTreeSet<GroupNo>,
     pub(super) group_by_name: HashMap<GroupRef, GroupNo>,
     groups_by_policy: HashMap<PolicyNo, Vec<GroupNo>>,
     pub(super) sessions: HashMap<SessionId, SessionMemory>,
@@ -156,6 +158,7 @@ impl Memory {
             policies: BTreeMap::new(),
             policy_by_name: HashMap::new(),
             groups: BTreeMap::new(),
+            tracked: BTreeSet::new(),
             group_by_name: HashMap::new(),
             groups_by_policy: HashMap::new(),
             sessions: HashMap::new(),

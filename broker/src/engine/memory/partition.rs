@@ -8,7 +8,7 @@ use crate::engine::cache::Generation;
 use crate::journal::entry::TaskHash;
 use crate::model::{ChannelNo, Offset, SessionId, UnixMillis};
 use crate::state::rows::{CursorRow, DeliveryRow, DeliveryState, GroupRow};
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 /// One unsettled message of a partition.
@@ -27,8 +27,6 @@ pub(in crate::engine) struct Partition {
     pub(in crate::engine) delivery: Option<DeliveryRow>,
     /// Served it last.
     pub(in crate::engine) affinity: Option<SessionId>,
-    /// It waits for rows that its next grant needs.
-    pub(in crate::engine) fetching: bool,
     /// A checkpoint has written its delivery row.
     pub(super) stored: bool,
     pub(super) changed_in: Generation,
@@ -128,6 +126,8 @@ pub(in crate::engine) struct GroupMemory {
     pub(in crate::engine) parked_in: HashMap<ChannelNo, u64>,
     pub(in crate::engine) tallies: Tallies,
     pub(in crate::engine) ready: ReadyQueue,
+    /// Partitions that wait for rows which their next grant needs.
+    pub(in crate::engine) fetching: HashSet<(ChannelNo, TaskHash)>,
     /// `Some` while the group is tracked.
     pub(in crate::engine) scan: Option<Scan>,
 }
@@ -142,8 +142,15 @@ impl GroupMemory {
             parked_in: HashMap::new(),
             tallies: Tallies::default(),
             ready: ReadyQueue::default(),
+            fetching: HashSet::new(),
             scan: None,
         }
+    }
+
+    /// Whether the partition's first message could be looked at now.
+    pub(super) fn is_ready(&self, channel: ChannelNo, task: TaskHash) -> bool {
+        !self.fetching.contains(&(channel, task))
+            && self.partitions.get(&(channel, task)).is_some_and(Partition::is_ready)
     }
 
     /// Unsettled messages that are neither in flight, delayed, held nor parked.
@@ -169,12 +176,12 @@ impl GroupMemory {
         if self.sessions.is_empty() {
             self.scan = None;
             self.ready = ReadyQueue::default();
+            self.fetching = HashSet::new();
             for channel in self.channels.values_mut() {
                 channel.loaded = Loaded::Nothing;
             }
             self.partitions.retain(|_, partition| {
                 partition.pending.clear();
-                partition.fetching = false;
                 partition.delivery.is_some() || partition.stored || partition.changed_in > 0
             });
         } else if self.scan.is_none() {

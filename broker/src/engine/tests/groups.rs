@@ -2,7 +2,9 @@
 
 use super::super::{Command, DeliveryMeta, Reply};
 use super::harness::*;
-use crate::model::{Epoch, ExecutionState, Outcome, SessionRef, SettleResult, Start, UnknownReason, Verdict, Waiting};
+use crate::model::{
+    Epoch, ExecutionState, Outcome, Reason, SessionRef, SettleResult, Start, UnknownReason, Verdict, Waiting,
+};
 
 fn retry(delay_ms: u64) -> Outcome {
     Outcome::Retry { delay_ms, reason: "not yet".to_owned() }
@@ -401,4 +403,94 @@ fn a_large_backlog_is_found_after_a_restart_with_a_small_memory() {
     }
     assert_eq!(count, 1_200);
     assert_eq!(world.audit("g").info.counts.settled_total(), 1_200);
+}
+
+#[test]
+fn a_delay_ends_with_the_message_it_delays() {
+    for restart in [false, true] {
+        let mut world = World::new();
+        let at = world.now.get() + 1_000;
+        world.publish(vec![
+            event("t", "short").with(|m| m.ttl_ms = 1_000),
+            event("t", "behind"),
+            event("u", "late").with(|m| m.deadline_unix_ms = at),
+            event("u", "behind-too"),
+        ]);
+        let member = SessionRef { timeout_ms: 600_000, ..session(1) };
+        for delivery in world.fetch(&member, 10) {
+            let retry = Outcome::Retry { delay_ms: 60_000, reason: String::new() };
+            assert_eq!(world.settle(&member, &delivery, retry), SettleResult::Ok);
+        }
+        assert_eq!(world.info("g").delayed, 2);
+        if restart {
+            world.checkpoint();
+            world.restart();
+        }
+        world.pass(1_000);
+        let mut got: Vec<_> = world.fetch(&member, 10).iter().map(|d| d.offset.get()).collect();
+        got.sort_unstable();
+        assert_eq!(got, vec![1, 3], "those behind need not wait for what is gone");
+        assert_eq!(world.audit("g").info.counts.gone_total(), 2);
+    }
+}
+
+/// A static member's session.
+fn of_instance(id: u128, held: Option<Vec<Epoch>>) -> SessionRef {
+    SessionRef { instance: "worker-7".to_owned(), held, ..session(id) }
+}
+
+#[test]
+fn what_a_take_over_moved_is_known_by_its_old_epoch_until_it_is_over() {
+    let mut world = World::new();
+    world.publish(vec![event("t", "1"), event("u", "2")]);
+    let old = of_instance(1, None);
+    let deliveries = world.fetch(&old, 10);
+    let epochs: Vec<_> = deliveries.iter().map(|d| d.epoch).collect();
+    let new = of_instance(2, Some(epochs.clone()));
+    let heartbeat = |world: &mut World| match world.call(Command::Heartbeat(new.clone())) {
+        Reply::Joined { held, .. } => held,
+        other => panic!("{other:?}"),
+    };
+    let first = heartbeat(&mut world);
+    assert_eq!(first.kept.len(), 2);
+    assert_eq!(heartbeat(&mut world), first, "the answer may have been lost");
+    let ticket = world.start_fetch(&new, 1, 0);
+    world.pass(0);
+    let Reply::Fetched { held, .. } = world.reply(ticket).unwrap() else { panic!() };
+    assert_eq!(held, first, "a fetch says the same and ends none of them");
+    let moved = DeliveryMeta { epoch: first.kept[0].1, ..deliveries[0].clone() };
+    assert_eq!(world.done(&new, &moved), SettleResult::Ok);
+    let after = heartbeat(&mut world);
+    assert_eq!((after.kept.len(), after.lost), (1, vec![epochs[0]]));
+}
+
+#[test]
+fn a_replaced_session_does_not_take_over_in_turn() {
+    for restart in [false, true] {
+        let mut world = World::new();
+        world.publish(vec![event("t", "1")]);
+        for id in 1..=3 {
+            assert!(world.fetch(&of_instance(id, Some(vec![])), 1).len() == 1, "the message goes to the newest");
+            if restart {
+                world.checkpoint();
+                world.restart();
+            }
+        }
+        for replaced in [1, 2] {
+            let asked = world.call(Command::Heartbeat(of_instance(replaced, None)));
+            let Reply::Refused(refusal) = asked else { panic!("{asked:?}") };
+            assert_eq!(refusal.reason, Reason::StaleSession);
+        }
+        assert_eq!(world.info("g").in_flight, 1);
+        world.pass(30_000);
+        assert!(matches!(world.call(Command::Heartbeat(of_instance(1, None))), Reply::Joined { .. }));
+    }
+}
+
+#[test]
+fn a_group_made_again_in_another_way_is_told_what_differs() {
+    let mut world = World::new();
+    let asked = world.call(Command::CreateGroup(crate::model::GroupSpec { window: 3, ..spec("g") }));
+    let Reply::Refused(refusal) = asked else { panic!("{asked:?}") };
+    assert_eq!((refusal.reason, refusal.field.as_str()), (Reason::AlreadyExists, "settings.window"));
 }

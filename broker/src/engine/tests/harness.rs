@@ -6,7 +6,7 @@ use crate::model::policy::ChannelPolicy;
 use crate::model::{
     BeginResult, ChannelRef, Complete, CompleteResult, Effect, Epoch, Execution, Explanation, FetchLimits, FinalState,
     GroupAudit, GroupInfo, GroupRef, GroupSpec, LeaseRef, Outcome, PublishResult, Published, Refusal, Resolve,
-    Selector, SessionRef, Settle, SettleResult, Start,
+    Selector, SessionId, SessionRef, Settle, SettleResult, Start,
 };
 use crate::state::rows;
 use crate::state::{AppliedRow, Batch, Family, MemoryDisk, MemoryStore, Scan, Store};
@@ -433,6 +433,24 @@ impl World {
         token: Epoch,
         state: FinalState,
     ) -> CompleteResult {
+        self.try_complete(session, delivery, (execution, token, state), Vec::new()).unwrap()
+    }
+
+    /// A complete with follow-ups.
+    pub(super) fn try_complete(
+        &mut self,
+        session: &SessionRef,
+        delivery: &DeliveryMeta,
+        (execution, token, state): (&str, Epoch, FinalState),
+        follow_ups: Vec<(ChannelRef, Draft)>,
+    ) -> Result<CompleteResult, Refusal> {
+        let (publishes, heads) = follow_ups
+            .into_iter()
+            .map(|(channel, draft)| {
+                let (bytes, head) = draft.headed();
+                ((channel, bytes), head)
+            })
+            .unzip();
         let complete = Complete {
             lease: lease(delivery),
             tenant: TENANT.to_owned(),
@@ -440,10 +458,11 @@ impl World {
             fencing_token: token,
             final_state: state,
             artifact_ref: format!("artifact-of-{execution}"),
-            publishes: Vec::new(),
+            publishes,
         };
-        match self.call(Command::Complete(session.clone(), Box::new(complete), Vec::new())) {
-            Reply::Completed(result) => result,
+        match self.call(Command::Complete(session.clone(), Box::new(complete), heads)) {
+            Reply::Completed(result) => Ok(result),
+            Reply::Refused(refusal) => Err(refusal),
             other => panic!("{other:?}"),
         }
     }

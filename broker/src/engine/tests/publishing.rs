@@ -197,3 +197,71 @@ fn a_fenced_report_is_refused_and_kept_as_evidence() {
     assert_eq!(offsets(&world.publish(vec![right])), vec![1]);
     assert!(world.now > UnixMillis(0));
 }
+
+#[test]
+fn s07_a_report_under_a_taken_message_id_is_refused_not_swallowed() {
+    for restart in [false, true] {
+        let mut world = World::new();
+        world.publish(vec![request("t", "x").with(|m| m.message_id = "1".into())]);
+        if restart {
+            world.checkpoint();
+            world.restart();
+        }
+        let under = |id: &str| report("t", id, "x", FinalState::Completed);
+        let refused = world.try_publish(vec![event("t", "2"), under("1")]).unwrap_err();
+        assert_eq!((refused.reason, refused.field.as_str()), (Reason::InvalidArgument, "messages[1].message_id"));
+        let refused = world.try_publish(vec![event("t", "2"), under("2")]).unwrap_err();
+        assert_eq!(refused.field, "messages[1].message_id", "nor under that of an earlier one in the same publish");
+        assert_eq!(world.explain("x").execution.state, ExecutionState::Requested);
+        assert_eq!(world.info("g").counts.offered, 1, "all or none");
+        world.publish(vec![under("3")]);
+        let repeat = world.publish(vec![under("3")]);
+        assert_eq!(duplicate(&repeat[0]).kind, DuplicateKind::MessageId);
+    }
+}
+
+#[test]
+fn a_message_that_would_never_be_handed_out_is_refused() {
+    let mut world = World::new();
+    let now = world.now.get();
+    let later = |at: u64| event("t", "1").with(|m| m.not_before_unix_ms = now + at);
+    let cases = [
+        later(1_000).with(|m| m.ttl_ms = 1_000),
+        later(1_000).with(|m| m.deadline_unix_ms = now + 1_000),
+        later(ChannelPolicy::named("task_events").retention_ms),
+    ];
+    for case in cases {
+        let refused = world.try_publish(vec![case]).unwrap_err();
+        assert_eq!(refused.field, "messages[0].not_before_unix_ms");
+    }
+    let in_time = later(999).with(|m| m.ttl_ms = 1_000);
+    assert_eq!(offsets(&world.publish(vec![in_time])), vec![0]);
+}
+
+#[test]
+fn a_policy_that_wants_artifacts_wants_them_of_operators_too() {
+    let mut world = World::new();
+    world.call(super::super::Command::PutPolicy(ChannelPolicy {
+        require_artifact: true,
+        ..ChannelPolicy::named("task_events")
+    }));
+    world.publish(vec![report("t", "1", "x", FinalState::Unknown)]);
+    let refused = world.resolve("x", Some(FinalState::Completed)).unwrap_err();
+    assert_eq!((refused.reason, refused.field.as_str()), (Reason::InvalidArgument, "artifact_ref"));
+    world.resolve("x", Some(FinalState::Failed)).unwrap();
+}
+
+#[test]
+fn the_story_dates_repeats_and_counts_requests() {
+    let mut world = World::new();
+    world.publish(vec![request("t", "x"), request("t", "x").with(|m| m.message_id = "again".into())]);
+    let first = world.now;
+    world.pass(70);
+    world.publish(vec![request("t", "x")]);
+    let story = world.explain("x");
+    let repeat = story.story.iter().find(|(_, line)| line.contains("repeat")).unwrap();
+    assert_eq!(repeat.0, world.now);
+    assert!(story.story[0].1.contains("stored twice"), "{story:?}");
+    assert_eq!(story.story[0].0, first);
+    assert!(story.summary.contains("requested twice") && story.summary.contains("published again once"), "{story:?}");
+}

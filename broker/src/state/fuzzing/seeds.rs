@@ -152,7 +152,14 @@ fn cursor() -> Vec<u8> {
 
 fn session() -> Vec<u8> {
     let (member, instance) = ("m".to_owned(), "i".to_owned());
-    let row = rows::SessionRow { group: GroupNo(2), member, instance, timeout_ms: 30_000, joined_at: AT };
+    let row = rows::SessionRow {
+        group: GroupNo(2),
+        member,
+        instance,
+        timeout_ms: 30_000,
+        joined_at: AT,
+        replaced: vec![SessionId(8)],
+    };
     stored(Family::Sessions, rows::session_key(SESSION), &row)
 }
 

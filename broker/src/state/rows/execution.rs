@@ -29,7 +29,10 @@ pub(crate) struct ExecutionRow {
     pub(crate) effect: Effect,
     /// The channel of its first message.
     pub(crate) home: ChannelNo,
+    /// The first stored request.
     pub(crate) request: Option<RequestRow>,
+    /// Requests stored, each under a message id of its own.
+    pub(crate) requests: u32,
     /// The first definite report that a message carries.
     pub(crate) report: Option<(ChannelNo, Offset)>,
     pub(crate) begin: Option<BeginRow>,
@@ -37,6 +40,8 @@ pub(crate) struct ExecutionRow {
     pub(crate) begins_withdrawn: u32,
     pub(crate) publish_attempts: u64,
     pub(crate) duplicates: u64,
+    /// When the last repeat came.
+    pub(crate) repeated_at: UnixMillis,
     pub(crate) payload_mismatches: u64,
     pub(crate) deliveries: Vec<DeliveryRecord>,
     pub(crate) deliveries_total: u64,
@@ -104,12 +109,14 @@ impl ExecutionRow {
             effect: Effect::Unspecified,
             home,
             request: None,
+            requests: 0,
             report: None,
             begin: None,
             begins: 0,
             begins_withdrawn: 0,
             publish_attempts: 0,
             duplicates: 0,
+            repeated_at: UnixMillis(0),
             payload_mismatches: 0,
             deliveries: Vec::new(),
             deliveries_total: 0,

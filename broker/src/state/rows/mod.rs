@@ -23,7 +23,7 @@ pub(crate) use delivery::{DeliveryRow, DeliveryState, LeaseRow, delivery_key, pa
 pub(crate) use execution::{BeginRow, DELIVERIES_FIRST, DeliveryRecord, ExecutionRow, RequestRow, execution_key};
 pub(crate) use group::{GroupRow, group_key};
 pub(crate) use policy::{PolicyRow, policy_key};
-pub(crate) use session::{SessionRow, session_key};
+pub(crate) use session::{REPLACED_MAX, SessionRow, session_key};
 pub(crate) use settles::{SettleBlockRow, SettledRecord, settles_block, settles_key};
 pub(crate) use task::{TaskMessage, TaskRow, parse_task_key, task_channel_prefix, task_key, task_prefix};
 pub(crate) use totals::{TotalsRow, totals_key};

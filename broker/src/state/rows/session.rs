@@ -12,7 +12,13 @@ pub(crate) struct SessionRow {
     pub(crate) instance: String,
     pub(crate) timeout_ms: u64,
     pub(crate) joined_at: UnixMillis,
+    /// Earlier sessions of the same instance that it took over from, newest last; the latest few are enough to tell a
+    /// process that was replaced from one that comes back.
+    pub(crate) replaced: Vec<SessionId>,
 }
+
+/// Sessions remembered as replaced.
+pub(crate) const REPLACED_MAX: usize = 16;
 
 pub(crate) fn session_key(id: SessionId) -> Vec<u8> {
     id.0.to_be_bytes().to_vec()
