@@ -11,7 +11,7 @@ use super::{Broker, QUEUE_BYTES_MAX, Shared};
 use crate::engine::{Arrival, Counters, Engine, MessageHead, NameHasher, Resident, Want, head_of};
 use crate::journal::{self, Applied, Journal, JournalConfig, RecoveredFrame, Recovery, SyncMode, entry};
 use crate::model::{ChannelNo, GroupNo, Lsn, PolicyNo, SessionId, UnixMillis};
-use crate::read::{Feed, IndexFiles, MessageIndex, Reader, Records, TailCache};
+use crate::read::{Feed, IndexFiles, MessageIndex, ReadError, Reader, Records, TailCache};
 use crate::state::rows::{self, RowError};
 use crate::state::{AppliedRow, Checkpointer, Family, SCAN_ROWS_MAX, Scan, Store, StoreError};
 use serde::de::DeserializeOwned;
@@ -74,7 +74,7 @@ pub(super) fn open(builder: BrokerBuilder) -> Result<Broker, OpenError> {
     let sealed: Vec<_> =
         journal.segments().iter().filter(|info| info.last_lsn.is_some()).map(|info| info.segment).collect();
     let from = applied.as_ref().map_or(crate::model::SegmentNo(0), |row| row.segment);
-    reader.adopt(from, &sealed).map_err(|e| OpenError::DataLoss(chain(&e)))?;
+    reader.adopt(from, &sealed).map_err(|e| places_failed(&e))?;
     let reader = Arc::new(reader);
 
     builder.clock.at_least(broker_time);
@@ -163,6 +163,15 @@ fn journal_failed(error: &journal::OpenError) -> OpenError {
             OpenError::DataLoss(chain(error))
         }
         _ => OpenError::Journal(chain(error)),
+    }
+}
+
+/// Why the places of messages cannot be read. What the storage refuses is no loss: the next start may read it.
+fn places_failed(error: &ReadError) -> OpenError {
+    match error {
+        ReadError::Journal(journal::ReadError::Io { .. }) => OpenError::Journal(chain(error)),
+        ReadError::State(state) => state_failed(state),
+        ReadError::Journal(_) | ReadError::Extent(_) => OpenError::DataLoss(chain(error)),
     }
 }
 

@@ -14,6 +14,9 @@ const FOLDER: &str = "/data";
 /// Bytes of journal between two checkpoints: small, so that a story has several.
 const CHECKPOINT_BYTES: u64 = 6 * 1024;
 
+/// Calls to the disk between the two halves of a checkpoint that is broken by hand.
+const APART_CALLS: u32 = 10;
+
 /// A machine that brokers run on, one after the other.
 pub(super) struct Machine {
     pub(super) disk: SimDisk,
@@ -81,7 +84,10 @@ impl Store for SimStore {
         self.reach_disk()?;
         if self.applied_apart {
             self.inner.checkpoint(Batch::new(batch.applied))?;
-            self.reach_disk()?;
+            // Long enough that a crash in between is no rare luck.
+            for _ in 0..APART_CALLS {
+                self.reach_disk()?;
+            }
         }
         self.inner.checkpoint(batch)
     }
