@@ -21,22 +21,54 @@ const SAME: [(&str, &str); 11] = [
     ("weir_redeliveries_total", "redelivered"),
 ];
 
-/// The numbers of a group by the names of `weirctl group get`, after a look whether the metrics agree.
+/// Looks at a group until two answers with the metrics between them are alike.
+const LOOKS_MAX: u32 = 50;
+
+/// The numbers of a group by the names of `weirctl group get`, after a look whether the metrics agree. A broker that has
+/// just started still finds out what is ready, so the metrics are compared where the group stands still around them.
 fn numbers(server: &Server, name: &str) -> BTreeMap<&'static str, u64> {
-    let group = server.json(&["group", "get", "--policy", "task_events", "--scope", "acme", name]);
+    let ask = || server.json(&["group", "get", "--policy", "task_events", "--scope", "acme", name]);
+    let mut group = ask();
+    for _ in 0..LOOKS_MAX {
+        let shown = shown(server, name, &group);
+        let after = ask();
+        if SAME.iter().all(|(_, field)| group[field] == after[field]) {
+            return agreed(&group, &shown);
+        }
+        group = after;
+    }
+    panic!("{name} does not stand still: {group}");
+}
+
+/// A series of a group, the pointer to the field that says the same, and its number.
+type Shown = (String, String, Option<u64>);
+
+fn shown(server: &Server, name: &str, group: &serde_json::Value) -> Vec<Shown> {
     let labels = format!("tenant=\"acme\",policy=\"task_events\",group=\"{name}\"");
+    let mut shown = Vec::new();
     for by_cause in ["settled", "gone"] {
-        for (cause, count) in group[by_cause].as_object().unwrap() {
+        for cause in group[by_cause].as_object().unwrap().keys() {
             let series = format!("weir_group_{by_cause}_total{{{labels},cause=\"{cause}\"}}");
-            assert_eq!(gauge(server, &series), count.as_u64(), "{series}");
+            let number = gauge(server, &series);
+            shown.push((series, format!("/{by_cause}/{cause}"), number));
         }
     }
-    let agreed = |(metric, field): (&str, &'static str)| {
-        let number = group[field].as_u64().unwrap_or_else(|| panic!("{field} of {group}"));
-        assert_eq!(gauge(server, &format!("{metric}{{{labels}}}")), Some(number), "{metric} is not {field} of {group}");
-        (field, number)
-    };
-    SAME.into_iter().map(agreed).collect()
+    for (metric, field) in SAME {
+        let series = format!("{metric}{{{labels}}}");
+        let number = gauge(server, &series);
+        shown.push((series, format!("/{field}"), number));
+    }
+    shown
+}
+
+fn agreed(group: &serde_json::Value, shown: &[Shown]) -> BTreeMap<&'static str, u64> {
+    for (series, field, number) in shown {
+        let said = group.pointer(field).and_then(serde_json::Value::as_u64);
+        assert_eq!(*number, said, "{series} is not {field} of {group}");
+    }
+    SAME.into_iter()
+        .map(|(_, field)| (field, group[field].as_u64().unwrap_or_else(|| panic!("{field}: {group}"))))
+        .collect()
 }
 
 fn unsettled(numbers: &BTreeMap<&str, u64>) -> [u64; 7] {
