@@ -55,7 +55,7 @@ pub struct BrokerBuilder {
     pub(super) segment_bytes: u64,
     pub(super) spares: usize,
     pub(super) checkpoints: CheckpointPolicy,
-    pub(super) tail_bytes: usize,
+    pub(crate) tail_bytes: usize,
     /// In place of the store in the data folder.
     #[cfg(test)]
     pub(super) store: Option<Arc<dyn crate::state::Store>>,

@@ -1,12 +1,17 @@
 //! Sessions through the handle: fetching, streaming, heartbeats.
 
+use super::answer::chain;
+use super::loading::{read_message, report_unreadable};
 use super::sequencer::Input;
 use super::{Broker, check_group, received, unexpected};
 use crate::engine::{Command, DeliveryMeta, Reply, Ticket};
 use crate::model::{
-    Delivery, FetchLimits, HeldAnswer, Notice, Reason, Refusal, SessionId, SessionRef, UnixMillis, Waiting, limits,
+    ChannelNo, Delivery, FetchLimits, HeldAnswer, LeaseRef, Notice, Offset, Reason, Refusal, SessionId, SessionRef,
+    UnixMillis, Waiting, limits,
 };
+use bytes::Bytes;
 use std::pin::Pin;
+use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 
 /// The answer to a fetch.
@@ -92,7 +97,11 @@ impl Broker {
         guard.ticket = None;
         match reply? {
             Reply::Fetched { deliveries, waiting, held, notices } => {
-                Ok(Fetched { deliveries: self.with_bytes(deliveries).await?, waiting, held, notices })
+                let found = !deliveries.is_empty();
+                let deliveries = self.with_bytes(id, deliveries).await?;
+                // All that was found cannot be read, and waits for an operator.
+                let waiting = if found && deliveries.is_empty() { Some(Waiting::AllParked) } else { waiting };
+                Ok(Fetched { deliveries, waiting, held, notices })
             }
             other => Err(unexpected(&other)),
         }
@@ -140,31 +149,53 @@ impl Broker {
         let _ = self.shared.inbox.send(Input::Call { ticket, command, answer: None, permit: None });
     }
 
-    /// The deliveries with their messages' bytes.
-    async fn with_bytes(&self, metas: Vec<DeliveryMeta>) -> Result<Vec<Delivery>, Refusal> {
+    /// The deliveries with their messages' bytes. Those that cannot be read are set aside, and the others go on.
+    async fn with_bytes(&self, session: SessionId, metas: Vec<DeliveryMeta>) -> Result<Vec<Delivery>, Refusal> {
         if metas.is_empty() {
             return Ok(Vec::new());
         }
         let keys: Vec<_> = metas.iter().map(|meta| (meta.no, meta.offset)).collect();
         let tail = self.shared.tail.get_many(&keys);
-        let bytes = if tail.iter().all(Option::is_some) {
-            tail
-        } else {
-            let reader = std::sync::Arc::clone(&self.shared.reader);
-            tokio::task::spawn_blocking(move || reader.get_many(&keys))
-                .await
-                .map_err(|e| Refusal::new(Reason::Closed, e.to_string()))?
-                .map_err(|e| Refusal::new(Reason::DataLoss, e.to_string()))?
+        let messages: Vec<_> = match tail.into_iter().map(|bytes| bytes.map(Ok)).collect() {
+            Some(messages) => messages,
+            None => self.read(keys).await?,
         };
-        metas.into_iter().zip(bytes).map(|(meta, bytes)| delivery(meta, bytes)).collect()
+        let mut deliveries = Vec::with_capacity(metas.len());
+        let mut unreadable = Vec::new();
+        for (meta, message) in metas.into_iter().zip(messages) {
+            match message {
+                Ok(message) => deliveries.push(delivery(meta, message)),
+                Err(what) => {
+                    report_unreadable(meta.no, meta.offset, &what);
+                    unreadable.push((LeaseRef { epoch: meta.epoch, offset: meta.offset }, what));
+                }
+            }
+        }
+        if !unreadable.is_empty() {
+            self.tell(Command::Unreadable(session, unreadable));
+        }
+        Ok(deliveries)
+    }
+
+    /// The bytes of confirmed messages, or for each what is wrong with it.
+    async fn read(&self, keys: Vec<(ChannelNo, Offset)>) -> Result<Vec<Result<Bytes, String>>, Refusal> {
+        let reader = Arc::clone(&self.shared.reader);
+        let read = move || {
+            // All at once where all is well, one by one to find out what is not.
+            match reader.get_many(&keys) {
+                Ok(all) if all.iter().all(Option::is_some) => Ok(all.into_iter().flatten().map(Ok).collect()),
+                _ => keys.iter().map(|(channel, offset)| read_message(&reader, *channel, *offset)).collect(),
+            }
+        };
+        tokio::task::spawn_blocking(read)
+            .await
+            .map_err(|e| Refusal::new(Reason::Closed, e.to_string()))?
+            .map_err(|e| Refusal::new(Reason::JournalFailed, chain(&e)))
     }
 }
 
-fn delivery(meta: DeliveryMeta, bytes: Option<bytes::Bytes>) -> Result<Delivery, Refusal> {
-    let message = bytes.ok_or_else(|| {
-        Refusal::new(Reason::DataLoss, format!("message {} of {} is not in the journal", meta.offset, meta.channel))
-    })?;
-    Ok(Delivery {
+fn delivery(meta: DeliveryMeta, message: Bytes) -> Delivery {
+    Delivery {
         channel: meta.channel,
         offset: meta.offset,
         task_id: meta.task_id.to_string(),
@@ -179,7 +210,7 @@ fn delivery(meta: DeliveryMeta, bytes: Option<bytes::Bytes>) -> Result<Delivery,
         time_left_ms: meta.time_left_ms,
         execution: meta.execution,
         skipped: meta.skipped,
-    })
+    }
 }
 
 /// A session's deliveries and notices, as they come. Dropping it ends the stream, not the session.
@@ -205,21 +236,26 @@ impl ConsumeStream {
     /// nothing: what had come is the next event of the next call.
     ///
     /// # Errors
-    /// DATA_LOSS where a message's bytes do not verify.
+    /// CLOSED and JOURNAL_FAILED where the broker goes down while a message is read.
     pub async fn next(&mut self) -> Option<Result<SessionEvent, Refusal>> {
-        let reading = match &mut self.reading {
-            Some(reading) => reading,
-            None => match self.receiver.recv().await? {
-                StreamItem::Notice(notice) => return Some(Ok(SessionEvent::Notice(notice))),
-                StreamItem::Deliver(metas) => {
-                    let broker = self.broker.clone();
-                    self.reading.insert(Box::pin(async move { broker.with_bytes(metas).await }))
-                }
-            },
-        };
-        let deliveries = reading.await;
-        self.reading = None;
-        Some(deliveries.map(SessionEvent::Deliveries))
+        loop {
+            let reading = match &mut self.reading {
+                Some(reading) => reading,
+                None => match self.receiver.recv().await? {
+                    StreamItem::Notice(notice) => return Some(Ok(SessionEvent::Notice(notice))),
+                    StreamItem::Deliver(metas) => {
+                        let (broker, session) = (self.broker.clone(), self.session);
+                        self.reading.insert(Box::pin(async move { broker.with_bytes(session, metas).await }))
+                    }
+                },
+            };
+            let deliveries = reading.await;
+            self.reading = None;
+            if deliveries.as_ref().is_ok_and(Vec::is_empty) {
+                continue;
+            }
+            return Some(deliveries.map(SessionEvent::Deliveries));
+        }
     }
 
     /// Lets the broker send so many more messages and bytes.

@@ -29,9 +29,10 @@ impl Lane {
             | Command::Extend(session, _)
             | Command::Begin(session, _)
             | Command::Complete(session, ..) => Self::Session(session.id),
-            Command::CancelFetch(session, _) | Command::Detach(session, _) | Command::Credit(session, ..) => {
-                Self::Session(*session)
-            }
+            Command::CancelFetch(session, _)
+            | Command::Detach(session, _)
+            | Command::Credit(session, ..)
+            | Command::Unreadable(session, _) => Self::Session(*session),
             _ => Self::Alone(ticket),
         }
     }

@@ -1,13 +1,16 @@
 //! Bringing rows into the engine's memory, off its thread.
 
+use super::answer::chain;
 use crate::engine::{Arrival, Loaded, NameHasher, RowKey, TaskPage, Want, head_of};
-use crate::model::ChannelNo;
-use crate::read::Reader;
+use crate::model::{ChannelNo, Offset};
+use crate::read::{ReadError, Reader};
 use crate::state::rows::{
     self, RowError, TaskRow, channel_key, channel_name_key, channel_name_prefix, cursor_key, execution_key, pair_key,
     parse_channel_name_key, parse_task_key, settles_key, task_channel_prefix, task_key, task_prefix, totals_key,
 };
 use crate::state::{Family, Scan, Store, StoreError};
+use crate::telemetry;
+use bytes::Bytes;
 use std::collections::BTreeMap;
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
@@ -26,9 +29,9 @@ pub(crate) enum LoadError {
     /// State answers with bytes that are no such row.
     #[error("state: {0}")]
     Row(#[from] RowError),
-    /// A message cannot be read.
-    #[error("message {1} of channel number {0}: {2}")]
-    Message(ChannelNo, crate::model::Offset, String),
+    /// State could not say where a message is.
+    #[error("finding message {1} of channel number {0}: {2}")]
+    Message(ChannelNo, Offset, String),
 }
 
 /// Loads one thing that the engine wants.
@@ -96,21 +99,49 @@ fn load_row(store: &dyn Store, reader: Option<&Reader>, hasher: NameHasher, key:
         RowKey::Head(channel, offset) => {
             let failed = |words: String| LoadError::Message(*channel, *offset, words);
             let reader = reader.ok_or_else(|| failed("asked for before messages can be read".to_owned()))?;
-            let head = match reader.get(*channel, *offset).map_err(|e| failed(e.to_string()))? {
-                Some(bytes) => Some(head_of(hasher, &bytes).map_err(|e| failed(e.to_string()))?),
-                None => None,
-            };
-            return Ok(Loaded::Head(head));
+            let read = read_message(reader, *channel, *offset).map_err(|e| failed(chain(&e)))?;
+            let head = read.and_then(|bytes| head_of(hasher, &bytes).map_err(|e| e.to_string()));
+            return Ok(match head {
+                Ok(head) => Loaded::Head(head),
+                Err(what) => {
+                    report_unreadable(*channel, *offset, &what);
+                    Loaded::Unreadable(what)
+                }
+            });
         }
     };
     Ok(Loaded::Value(store.get(family, &bytes)?))
+}
+
+/// The bytes of a message that was confirmed, or why they cannot be read. Only that message is concerned, whatever the
+/// journal says of it.
+///
+/// # Errors
+/// [`ReadError::State`]: the broker cannot go on.
+pub(super) fn read_message(
+    reader: &Reader,
+    channel: ChannelNo,
+    offset: Offset,
+) -> Result<Result<Bytes, String>, ReadError> {
+    match reader.get(channel, offset) {
+        Ok(Some(bytes)) => Ok(Ok(bytes)),
+        Ok(None) => Ok(Err("it is not in the journal".to_owned())),
+        Err(error @ ReadError::State(_)) => Err(error),
+        Err(error) => Ok(Err(chain(&error))),
+    }
+}
+
+/// A message that was confirmed cannot be read: this is the one loss that weir never keeps to itself.
+pub(super) fn report_unreadable(channel: ChannelNo, offset: Offset, what: &str) {
+    telemetry::metrics::data_lost();
+    tracing::error!(channel = channel.get(), offset = offset.get(), what, "DATA_LOSS: a stored message cannot be read");
 }
 
 /// Whole tasks of a channel after `after`; at least one, if there is one.
 fn task_page(store: &dyn Store, channel: ChannelNo, after: Option<u128>) -> Result<TaskPage, LoadError> {
     let prefix = task_channel_prefix(channel);
     // Behind every row of the task `after`: no row of it has a greater first offset.
-    let mut from = after.map(|task| task_key(channel, task, crate::model::Offset(u64::MAX)));
+    let mut from = after.map(|task| task_key(channel, task, Offset(u64::MAX)));
     let mut page = TaskPage { after, through: None, tasks: BTreeMap::new() };
     loop {
         let scan = Scan { prefix: &prefix, after: from.as_deref(), limit: PAGE_ROWS };

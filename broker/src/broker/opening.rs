@@ -10,7 +10,7 @@ use super::sequencer::{Input, Sequencer};
 use super::{Broker, QUEUE_BYTES_MAX, Shared};
 use crate::engine::{Arrival, Counters, Engine, MessageHead, NameHasher, Resident, Want, head_of};
 use crate::journal::{self, Applied, Journal, JournalConfig, RecoveredFrame, Recovery, SyncMode, entry};
-use crate::model::{ChannelNo, GroupNo, Lsn, PolicyNo, SessionId, UnixMillis};
+use crate::model::{ChannelNo, GroupNo, Lsn, PolicyNo, SegmentNo, SessionId, UnixMillis};
 use crate::read::{Feed, IndexFiles, MessageIndex, ReadError, Reader, Records, TailCache};
 use crate::state::rows::{self, RowError};
 use crate::state::{AppliedRow, Checkpointer, Family, SCAN_ROWS_MAX, Scan, Store, StoreError};
@@ -73,7 +73,10 @@ pub(super) fn open(builder: BrokerBuilder) -> Result<Broker, OpenError> {
     .map_err(OpenError::Thread)?;
     let sealed: Vec<_> =
         journal.segments().iter().filter(|info| info.last_lsn.is_some()).map(|info| info.segment).collect();
-    let from = applied.as_ref().map_or(crate::model::SegmentNo(0), |row| row.segment);
+    missing_segment(&sealed).map_or(Ok(()), |segment| {
+        Err(OpenError::DataLoss(format!("segment {segment} of the journal is missing, and others after it are there")))
+    })?;
+    let from = applied.as_ref().map_or(SegmentNo(0), |row| row.segment);
     reader.adopt(from, &sealed).map_err(|e| places_failed(&e))?;
     let reader = Arc::new(reader);
 
@@ -173,6 +176,11 @@ fn places_failed(error: &ReadError) -> OpenError {
         ReadError::State(state) => state_failed(state),
         ReadError::Journal(_) | ReadError::Extent(_) => OpenError::DataLoss(chain(error)),
     }
+}
+
+/// The first segment that is not there though a later one is. None is ever given back, so each number from 1 on has to be.
+fn missing_segment(sealed: &[SegmentNo]) -> Option<SegmentNo> {
+    (1..).map(SegmentNo).zip(sealed).find(|(expected, found)| expected != *found).map(|(expected, _)| expected)
 }
 
 /// Smallest segment: half of it, a frame, holds the entries of one turn and a small message.

@@ -65,6 +65,12 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
         self.slots.entry(key).or_insert(Slot { value, stored, changed_in: 0, used: true });
     }
 
+    /// Takes a row that was not there before, as far as anybody knew.
+    pub(super) fn admit_late(&mut self, key: K, value: V) {
+        let slot = self.slots.entry(key).or_insert(Slot { value: None, stored: true, changed_in: 0, used: true });
+        slot.value.get_or_insert(value);
+    }
+
     /// The row, to be changed. The second value says whether `generation` hears of the change for the first time.
     pub(super) fn change(&mut self, key: K, generation: Generation) -> (&mut Option<V>, bool) {
         let slot = self.slots.entry(key).or_insert(Slot { value: None, stored: false, changed_in: 0, used: true });

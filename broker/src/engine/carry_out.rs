@@ -57,6 +57,10 @@ impl Engine {
                     extensions.iter().map(|(lease, ms)| self.extend(now, &session, *lease, *ms, turn)).collect(),
                 ))
             }
+            Command::Unreadable(session, leases) => {
+                self.unreadable(now, session, &leases, turn);
+                Ok(Reply::Done)
+            }
             Command::Begin(session, lease) => {
                 self.seen(now, session.id);
                 self.refuse_when_draining().and_then(|()| self.begin(now, &session, lease, turn)).map(Reply::Begun)

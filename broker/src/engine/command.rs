@@ -45,6 +45,8 @@ pub(crate) enum Command {
     Settle(SessionRef, Vec<Settle>),
     /// Leases with their own duration go on for so many milliseconds from now.
     Extend(SessionRef, Vec<(LeaseRef, u64)>),
+    /// The messages of these leases cannot be read, for these reasons; the session did not get them.
+    Unreadable(SessionId, Vec<(LeaseRef, String)>),
     /// "I am about to act."
     Begin(SessionRef, LeaseRef),
     /// Settle, outcome and follow-ups in one. The heads are those of `publishes`, in order.

@@ -29,6 +29,7 @@ mod row_key;
 mod session;
 mod settle;
 mod track;
+mod unreadable;
 mod want;
 
 #[cfg(test)]
@@ -148,7 +149,7 @@ impl Engine {
     /// [`RowError`] where stored bytes are no such row.
     pub(crate) fn arrived(&mut self, now: UnixMillis, arrival: Arrival) -> Result<Turn, RowError> {
         let mut turn = self.turn();
-        self.take_in(arrival, &mut turn)?;
+        self.take_in(now, arrival, &mut turn)?;
         self.dispatch(now, &mut turn);
         Ok(turn)
     }

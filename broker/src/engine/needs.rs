@@ -174,6 +174,7 @@ pub(super) fn needs(memory: &mut Memory, command: &Command) -> Vec<RowKey> {
         }
         Command::Leave(session) => missing.session_leases(session.id),
         Command::Extend(_, extensions) => extensions.iter().for_each(|(lease, _)| missing.lease(lease.epoch)),
+        Command::Unreadable(_, leases) => leases.iter().for_each(|(lease, _)| missing.lease(lease.epoch)),
         Command::Settle(_, settles) => settles.iter().for_each(|settle| missing.lease(settle.lease.epoch)),
         Command::Begin(_, lease) => {
             missing.lease(lease.epoch);

@@ -6,7 +6,7 @@ use super::command::Turn;
 use super::memory::Loaded;
 use super::row_key::RowKey;
 use super::want::{Arrival, Loaded as Row, Want};
-use crate::model::{GroupNo, Selector};
+use crate::model::{GroupNo, Selector, UnixMillis};
 use crate::state::rows::RowError;
 
 impl Engine {
@@ -56,18 +56,20 @@ impl Engine {
     }
 
     /// Takes in what came, and goes on with whatever waited for it.
-    pub(super) fn take_in(&mut self, arrival: Arrival, turn: &mut Turn) -> Result<(), RowError> {
+    pub(super) fn take_in(&mut self, now: UnixMillis, arrival: Arrival, turn: &mut Turn) -> Result<(), RowError> {
         match arrival {
             Arrival::Row(key, row) => {
                 self.wanted.remove(&Want::Row(key.clone()));
-                if let (RowKey::Head(channel, offset), Row::Head(None)) = (&key, &row) {
-                    return Err(RowError(format!(
-                        "message {offset} of channel number {channel} is not in the journal"
-                    )));
-                }
+                let unreadable = match &row {
+                    Row::Unreadable(what) => Some(what.clone()),
+                    _ => None,
+                };
                 self.memory.admit(key.clone(), row)?;
                 for partition in self.waiting_for.remove(&key).unwrap_or_default() {
                     self.memory.push_ready(partition);
+                    if let (RowKey::Head(_, offset), Some(what)) = (&key, &unreadable) {
+                        self.park_unreadable(now, partition, *offset, what, turn);
+                    }
                 }
                 if let RowKey::Channel(_) | RowKey::Cursor(..) = key {
                     let searching: Vec<_> = self.memory.tracked.iter().copied().collect();

@@ -28,8 +28,10 @@ pub(crate) enum Loaded {
     Value(Option<Bytes>),
     /// All parts of a task, ascending.
     Parts(Vec<Bytes>),
-    /// A message's head; `None` where the message is not there any more.
-    Head(Option<Arc<MessageHead>>),
+    /// A message's head.
+    Head(Arc<MessageHead>),
+    /// A message that was confirmed and cannot be read: where it stands, and what is wrong.
+    Unreadable(String),
 }
 
 /// Some of a channel's tasks, ascending by hash.

@@ -14,6 +14,7 @@ const FOLDER: &str = "/data";
 /// Bytes of journal between two checkpoints: small, so that a story has several.
 const CHECKPOINT_BYTES: u64 = 6 * 1024;
 
+const TAIL_BYTES: usize = 64 * 1024 * 1024;
 /// Calls to the disk between the two halves of a checkpoint that is broken by hand.
 const APART_CALLS: u32 = 10;
 
@@ -22,6 +23,8 @@ pub(super) struct Machine {
     pub(super) disk: SimDisk,
     pub(super) clock: ManualClock,
     state: MemoryDisk,
+    /// Bytes of messages that a broker keeps in memory.
+    pub(super) tail_bytes: usize,
     /// Whether checkpoints write the applied LSN first and the rows later: a way to break them by hand.
     pub(super) applied_apart: bool,
 }
@@ -29,7 +32,13 @@ pub(super) struct Machine {
 impl Machine {
     pub(super) fn new(seed: u64) -> Self {
         let clock = ManualClock::at(UnixMillis(1_000_000));
-        Self { disk: SimDisk::new(seed), clock, state: MemoryDisk::default(), applied_apart: false }
+        Self {
+            disk: SimDisk::new(seed),
+            clock,
+            state: MemoryDisk::default(),
+            tail_bytes: TAIL_BYTES,
+            applied_apart: false,
+        }
     }
 
     /// Opens a broker, as a new process.
@@ -37,7 +46,9 @@ impl Machine {
         let fs = self.disk.process();
         let inner = MemoryStore::open(&self.state);
         let store = SimStore { inner, fs: Arc::clone(&fs), applied_apart: self.applied_apart };
-        Broker::builder(FOLDER)
+        let mut builder = Broker::builder(FOLDER);
+        builder.tail_bytes = self.tail_bytes;
+        builder
             .storage(fs, Arc::new(store))
             .clock(Arc::new(self.clock.clone()))
             .segment_bytes(1024 * 1024)

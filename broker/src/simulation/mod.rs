@@ -11,6 +11,7 @@
 
 mod books;
 mod comparison;
+mod damage;
 mod faults;
 mod machine;
 mod mutations;

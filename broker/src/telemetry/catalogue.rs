@@ -54,10 +54,15 @@ pub(crate) const BEGINS: Metric = counter("weir_begins_total", &["result"], "Beg
 pub(crate) const COMPLETES: Metric = counter("weir_completes_total", &["result"], "Outcomes answered.");
 pub(crate) const FENCED_CALLS: Metric =
     counter("weir_fenced_calls_total", &["call"], "Calls from a lease or begin that was over; they changed nothing.");
+pub(crate) const DATA_LOSS: Metric = counter(
+    "weir_data_loss_total",
+    NONE,
+    "Reads of stored messages that failed; each message is parked where it was met.",
+);
 
 /// The counters that go through the facade.
-pub(crate) const COUNTED: [Metric; 7] =
-    [PUBLISH_MESSAGES, DUPLICATES, PUBLISH_REJECTED, SETTLES, BEGINS, COMPLETES, FENCED_CALLS];
+pub(crate) const COUNTED: [Metric; 8] =
+    [PUBLISH_MESSAGES, DUPLICATES, PUBLISH_REJECTED, SETTLES, BEGINS, COMPLETES, FENCED_CALLS, DATA_LOSS];
 
 // Groups, from the snapshot. `tenant` is the group's scope.
 pub(crate) const GROUP_DEPTH: Metric =

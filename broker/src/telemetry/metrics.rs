@@ -23,6 +23,11 @@ fn counted(metric: m::Metric, channel: &ChannelRef) -> metrics::Counter {
     counter!(metric.name, "tenant" => channel.tenant.clone(), "policy" => channel.policy.clone())
 }
 
+/// A message that was confirmed cannot be read.
+pub(crate) fn data_lost() {
+    counter!(m::DATA_LOSS.name).increment(1);
+}
+
 /// A publish was refused. Its names may be anybody's invention, so only the reason is a label.
 pub(crate) fn publish_rejected(refusal: &Refusal) {
     counter!(m::PUBLISH_REJECTED.name, "reason" => refusal.reason.name()).increment(1);

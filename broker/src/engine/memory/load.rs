@@ -84,7 +84,9 @@ impl Memory {
                 }
                 self.tasks.admit((channel, task), memory);
             }
-            (RowKey::Head(channel, offset), Row::Head(head)) => self.heads.admit((channel, offset), head),
+            (RowKey::Head(channel, offset), Row::Head(head)) => self.heads.admit_late((channel, offset), head),
+            // Calls about its lease need not wait for it. Whoever would hand it out asks again.
+            (RowKey::Head(channel, offset), Row::Unreadable(_)) => self.heads.admit((channel, offset), None),
             (key, _) => return Err(RowError(format!("a row of another kind came for {key:?}"))),
         }
         Ok(())

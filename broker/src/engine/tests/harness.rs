@@ -238,10 +238,18 @@ impl World {
 
     fn load(&self, want: Want) -> Arrival {
         if let Want::Row(RowKey::Head(channel, offset)) = want {
-            let head = self.messages.get(&(channel, offset)).map(|bytes| head_of(HASHER, bytes).unwrap());
-            return Arrival::Row(RowKey::Head(channel, offset), Loaded::Head(head));
+            let loaded = match self.messages.get(&(channel, offset)) {
+                Some(bytes) => Loaded::Head(head_of(HASHER, bytes).unwrap()),
+                None => Loaded::Unreadable("segment 1 is damaged at 4096".to_owned()),
+            };
+            return Arrival::Row(RowKey::Head(channel, offset), loaded);
         }
         crate::broker::load(&self.store, None, HASHER, want).unwrap()
+    }
+
+    /// The disk loses a message.
+    pub(super) fn damage(&mut self, channel: ChannelNo, offset: u64) {
+        self.messages.remove(&(channel, Offset(offset))).expect("it is there");
     }
 
     /// A checkpoint, written and finished.

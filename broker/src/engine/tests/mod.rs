@@ -7,3 +7,4 @@ mod groups;
 mod harness;
 mod publishing;
 mod restarts;
+mod unreadable;
