@@ -13,6 +13,8 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 const MESSAGE: &str = ".weir.v1.Message";
+/// How servers read requests.
+const REQUEST_CODEC: &str = "crate::codec::RequestCodec";
 const PACKAGE: &str = "weir.v1";
 const TEST_PACKAGE: &str = "weir.test.v1";
 
@@ -107,6 +109,9 @@ fn generate(
         .bytes(".")
         .btree_map(".")
         .out_dir(folder);
+    if servers {
+        builder = builder.codec_path(REQUEST_CODEC);
+    }
     for name in shared {
         let rust = name.replacen(&format!(".{package}."), "crate::v1::", 1);
         builder = builder.extern_path(name, rust);

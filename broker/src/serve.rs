@@ -7,6 +7,7 @@
 //! Then streams are ended, the broker is closed, and the process ends with 0, at most a second after the limit. A second
 //! signal ends it at once with 130. A disk that failed ends it with 70, after reads had their grace.
 
+mod handles;
 mod listeners;
 mod stopping;
 
@@ -41,15 +42,16 @@ const EXIT_INTERRUPTED: u8 = 130;
 pub(crate) fn serve(settings: Settings) -> anyhow::Result<u8> {
     logging::init()?;
     let counters = recorder::install()?;
+    let connections = handles::connections_max();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("no threads")?;
     let front = Front::new(move || counters.render());
-    let code = runtime.block_on(run(settings, front));
+    let code = runtime.block_on(run(settings, front, connections));
     // A peer that does not close its connection, or a recovery that goes on, must not hold up the end.
     runtime.shutdown_background();
     code
 }
 
-async fn run(settings: Settings, front: Front) -> anyhow::Result<u8> {
+async fn run(settings: Settings, front: Front, connections: usize) -> anyhow::Result<u8> {
     let mut signals = Signals::listen()?;
     let listeners = Listeners::bind(&settings).await?;
     let (grpc_addr, http_addr) = (listeners.grpc_addr, listeners.http_addr);
@@ -65,7 +67,8 @@ async fn run(settings: Settings, front: Front) -> anyhow::Result<u8> {
         () = signals.next() => return Ok(0),
     };
     front.opened(broker.clone());
-    let server = grpc_server(&settings, &broker, &clock, Duration::from_millis(clock.now().since(began)));
+    let recovery = Duration::from_millis(clock.now().since(began));
+    let server = grpc_server(&settings, &broker, &clock, recovery).max_connections(connections);
     let grpc_stop = CancellationToken::new();
     let listener = listeners.grpc.listen(listeners::BACKLOG).context("gRPC port")?;
     let mut grpc = tokio::spawn(server.serve(listener, grpc_stop.clone().cancelled_owned()));
@@ -74,8 +77,14 @@ async fn run(settings: Settings, front: Front) -> anyhow::Result<u8> {
     tokio::select! {
         () = signals.next() => {}
         cause = failed(&broker) => return Ok(after_grace(&settings, &cause, &mut signals).await),
-        ended = &mut grpc => return unasked("gRPC", ended?),
-        ended = &mut http => return unasked("HTTP", ended?),
+        ended = &mut grpc => {
+            ended?.context("the gRPC server")?;
+            anyhow::bail!("the gRPC server ended unasked");
+        }
+        ended = &mut http => {
+            ended?;
+            anyhow::bail!("the HTTP server ended unasked");
+        }
     }
     let limit = Duration::from_millis(settings.drain_limit_ms);
     tracing::info!(limit_ms = settings.drain_limit_ms, "draining");
@@ -147,9 +156,4 @@ async fn after_grace(settings: &Settings, cause: &str, signals: &mut Signals) ->
         () = signals.next() => {}
     }
     EXIT_FAILED
-}
-
-fn unasked<E: std::error::Error + Send + Sync + 'static>(port: &str, ended: Result<(), E>) -> anyhow::Result<u8> {
-    ended.with_context(|| format!("the {port} server"))?;
-    anyhow::bail!("the {port} server ended unasked")
 }

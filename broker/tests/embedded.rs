@@ -5,6 +5,7 @@ use prost::Message as _;
 use std::path::Path;
 use std::sync::Arc;
 use weir_broker::clock::ManualClock;
+use weir_broker::model::policy::{ChannelPolicy, KeyTemplate};
 use weir_broker::model::{
     BeginResult, ChannelRef, Complete, CompleteResult, Delivery, ExecutionState, FetchLimits, FinalState, GroupRef,
     GroupSpec, LeaseRef, Outcome, Publish, PublishResult, Reason, Selector, SessionId, SessionRef, Settle,
@@ -216,4 +217,23 @@ async fn an_open_folder_is_nobody_elses() {
     // The last handle that goes closes it at once.
     drop(again);
     open(folder.path(), &clock).close().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_policy_that_the_folder_cannot_take_is_refused_at_open_and_changes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let clock = ManualClock::at(UnixMillis(1_000_000));
+    let broker = open(folder.path(), &clock);
+    publish(&broker, &[message("t", "1")]).await;
+    broker.close().await.unwrap();
+    drop(broker);
+
+    let mut policies = ChannelPolicy::built_in();
+    policies[0].key = KeyTemplate::Tenant;
+    let refused = Broker::builder(folder.path()).policies(policies).open().map(|_| ()).unwrap_err().to_string();
+    assert!(refused.contains("policy task_events: key: "), "{refused}");
+
+    let broker = open(folder.path(), &clock);
+    assert!(matches!(publish(&broker, &[message("t", "1")]).await[0], PublishResult::Duplicate(_)));
+    broker.close().await.unwrap();
 }

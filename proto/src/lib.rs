@@ -8,6 +8,7 @@
 //!
 //! The richer error details of `google.rpc` come from `tonic-types`; [`v1::ErrorReason`] is what weir puts into them.
 
+pub mod codec;
 mod error;
 
 /// `ErrorInfo.domain` of every error of weir.

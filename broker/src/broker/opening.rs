@@ -10,7 +10,8 @@ use super::sequencer::{Input, Sequencer};
 use super::{Broker, QUEUE_BYTES_MAX, Shared};
 use crate::engine::{Arrival, Counters, Engine, MessageHead, NameHasher, Resident, Want, head_of};
 use crate::journal::{self, Applied, Journal, JournalConfig, RecoveredFrame, Recovery, SyncMode, entry};
-use crate::model::{ChannelNo, GroupNo, Lsn, PolicyNo, SegmentNo, SessionId, UnixMillis};
+use crate::model::policy::ChannelPolicy;
+use crate::model::{ChannelNo, GroupNo, Lsn, PolicyNo, Refusal, SegmentNo, SessionId, UnixMillis};
 use crate::read::{Feed, IndexFiles, MessageIndex, ReadError, Reader, Records, TailCache};
 use crate::state::rows::{self, RowError};
 use crate::state::{AppliedRow, Checkpointer, Family, SCAN_ROWS_MAX, Scan, Store, StoreError};
@@ -23,7 +24,7 @@ use tokio::sync::Semaphore;
 
 pub(super) fn open(builder: BrokerBuilder) -> Result<Broker, OpenError> {
     for policy in &builder.policies {
-        policy.validate().map_err(|refusal| OpenError::Setting(format!("policy {}: {refusal}", policy.name)))?;
+        policy.validate().map_err(|refusal| policy_refused(policy, &refusal))?;
     }
     if builder.segment_bytes < SEGMENT_BYTES_MIN {
         return Err(OpenError::Setting(format!("segment_bytes: at least {SEGMENT_BYTES_MIN}")));
@@ -59,6 +60,9 @@ pub(super) fn open(builder: BrokerBuilder) -> Result<Broker, OpenError> {
     replay(&mut engine, &*store, hasher, recovery)?;
 
     let segments: HashSet<_> = journal.segments().iter().map(|info| info.segment).collect();
+    // Before anything is started: put_policies has nobody to tell a refusal to.
+    engine.check_policies(&builder.policies).map_err(|(policy, refusal)| policy_refused(policy, &refusal))?;
+
     let index_dir = dir.join("index");
     let files =
         IndexFiles::open(Arc::clone(&builder.fs), &index_dir, journal.id(), |segment| segments.contains(&segment))
@@ -183,12 +187,16 @@ fn missing_segment(sealed: &[SegmentNo]) -> Option<SegmentNo> {
     (1..).map(SegmentNo).zip(sealed).find(|(expected, found)| expected != *found).map(|(expected, _)| expected)
 }
 
+fn policy_refused(policy: &ChannelPolicy, refusal: &Refusal) -> OpenError {
+    OpenError::Setting(format!("policy {}: {refusal}", policy.name))
+}
+
 /// Smallest segment: half of it, a frame, holds the entries of one turn and a small message.
 const SEGMENT_BYTES_MIN: u64 = 1024 * 1024;
 /// Tickets below are the opening's own.
 const FIRST_TICKET: u64 = 1 << 20;
 
-/// The policies of the builder are the first calls that the sequencer carries out.
+/// The policies of the builder are the first calls that the sequencer carries out. They were checked: none is refused.
 fn put_policies(inbox: &mpsc::Sender<Input>, builder: &BrokerBuilder) {
     for (ticket, policy) in (0..).zip(&builder.policies) {
         let command = crate::engine::Command::PutPolicy(policy.clone());

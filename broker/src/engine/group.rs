@@ -11,26 +11,37 @@ const GROUPS_MAX: usize = 10_000;
 const POLICIES_MAX: usize = 1_000;
 
 impl Engine {
-    pub(super) fn put_policy(&mut self, policy: ChannelPolicy, turn: &mut Turn) -> Result<(), Refusal> {
-        match self.memory.policy(&policy.name) {
-            Some((_, row)) if row.policy == policy => return Ok(()),
-            Some((no, row)) => {
-                if row.policy.key != policy.key && row.published > 0 {
-                    return Err(Refusal::invalid("key", "the key template of a policy with channels never changes"));
-                }
-                self.emit(turn, Entry::PolicyPut { no, policy });
-            }
-            None => {
-                if self.memory.policies.len() >= POLICIES_MAX {
-                    return Err(Refusal::new(
-                        Reason::Overloaded,
-                        format!("a broker has at most {POLICIES_MAX} policies"),
-                    ));
-                }
-                let no = self.memory.counters.policy.next();
-                self.emit(turn, Entry::PolicyPut { no, policy });
-            }
+    /// Whether these could all be put now, one after the other; the first that could not, and why.
+    pub(crate) fn check_policies<'a>(&self, policies: &'a [ChannelPolicy]) -> Result<(), (&'a ChannelPolicy, Refusal)> {
+        let mut count = self.memory.policies.len();
+        for policy in policies {
+            self.check_policy(policy, count).map_err(|refusal| (policy, refusal))?;
+            count += usize::from(self.memory.policy(&policy.name).is_none());
         }
+        Ok(())
+    }
+
+    /// Whether a policy could be put among `count`.
+    fn check_policy(&self, policy: &ChannelPolicy, count: usize) -> Result<(), Refusal> {
+        match self.memory.policy(&policy.name) {
+            Some((_, row)) if row.policy.key != policy.key && row.published > 0 => {
+                Err(Refusal::invalid("key", "the key template of a policy with channels never changes"))
+            }
+            None if count >= POLICIES_MAX => {
+                Err(Refusal::new(Reason::Overloaded, format!("a broker has at most {POLICIES_MAX} policies")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn put_policy(&mut self, policy: ChannelPolicy, turn: &mut Turn) -> Result<(), Refusal> {
+        self.check_policy(&policy, self.memory.policies.len())?;
+        let no = match self.memory.policy(&policy.name) {
+            Some((_, row)) if row.policy == policy => return Ok(()),
+            Some((no, _)) => no,
+            None => self.memory.counters.policy.next(),
+        };
+        self.emit(turn, Entry::PolicyPut { no, policy });
         Ok(())
     }
 

@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use weir_proto::v1::Message;
 
 const GROUP: &str = "workers";
+/// Whatever a test waits for comes within this, or the test fails.
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(20);
 /// What the damaged message says.
 const NEEDLE: &[u8] = b"the one that rots";
 
@@ -52,6 +54,13 @@ async fn rotten(tail_bytes: usize) -> Machine {
     // The next life's journal proves all that the first one wrote, and its checkpoint is past it.
     let broker = machine.open().unwrap();
     publish(&broker, "good", "5", b"and fine").await;
+    // Where a segment's messages lie is known without reading the segment once it has its index.
+    let indexed = async {
+        while !machine.disk.list(Path::new("/data/index")).iter().any(|name| name.ends_with(".idx")) {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, indexed).await.expect("the first segment is never indexed");
     broker.close().await.unwrap();
     let (path, at) = place_of(&machine, NEEDLE);
     machine.disk.decay(&path, at, 0x10);

@@ -59,10 +59,21 @@ pub(crate) const DATA_LOSS: Metric = counter(
     NONE,
     "Reads of stored messages that failed; each message is parked where it was met.",
 );
+pub(crate) const CONNECTIONS_REFUSED: Metric =
+    counter("weir_connections_refused_total", &["port"], "Connections closed at once, because there were too many.");
 
 /// The counters that go through the facade.
-pub(crate) const COUNTED: [Metric; 8] =
-    [PUBLISH_MESSAGES, DUPLICATES, PUBLISH_REJECTED, SETTLES, BEGINS, COMPLETES, FENCED_CALLS, DATA_LOSS];
+pub(crate) const COUNTED: [Metric; 9] = [
+    PUBLISH_MESSAGES,
+    DUPLICATES,
+    PUBLISH_REJECTED,
+    SETTLES,
+    BEGINS,
+    COMPLETES,
+    FENCED_CALLS,
+    DATA_LOSS,
+    CONNECTIONS_REFUSED,
+];
 
 // Groups, from the snapshot. `tenant` is the group's scope.
 pub(crate) const GROUP_DEPTH: Metric =

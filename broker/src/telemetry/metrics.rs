@@ -28,6 +28,11 @@ pub(crate) fn data_lost() {
     counter!(m::DATA_LOSS.name).increment(1);
 }
 
+/// A connection to a port (`grpc`, `http`) was one too many.
+pub(crate) fn connection_refused(port: &'static str) {
+    counter!(m::CONNECTIONS_REFUSED.name, "port" => port).increment(1);
+}
+
 /// A publish was refused. Its names may be anybody's invention, so only the reason is a label.
 pub(crate) fn publish_rejected(refusal: &Refusal) {
     counter!(m::PUBLISH_REJECTED.name, "reason" => refusal.reason.name()).increment(1);

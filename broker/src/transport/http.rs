@@ -3,6 +3,7 @@
 //! It is served from the first moment on, before the broker has recovered, so that whoever waits for the broker can see
 //! that it is coming.
 
+use super::accept::{Connection, Incoming};
 use crate::broker::{Broker, Health};
 use crate::telemetry::exposition;
 use axum::Router;
@@ -10,13 +11,20 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use axum::routing::get;
-use std::io;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::net::TcpListener;
+use tokio::task::JoinSet;
 
 /// Longest wait for the broker's numbers. Without them the rest is answered.
 const STATUS_WAIT: Duration = Duration::from_secs(5);
+/// How long a request's head may take to come, and a connection may be idle.
+const HEAD_WITHIN: Duration = Duration::from_secs(10);
+/// Connections at a time: some probes and scrapers.
+const CONNECTIONS_MAX: usize = 64;
 /// Media type of the metrics.
 const EXPOSITION: &str = "text/plain; version=0.0.4; charset=utf-8";
 
@@ -86,16 +94,32 @@ impl Readiness {
     }
 }
 
-/// Serves the HTTP port until `shutdown` resolves.
-///
-/// # Errors
-/// If the listener fails.
-pub async fn serve_http(
-    front: Front,
-    listener: TcpListener,
-    shutdown: impl Future<Output = ()> + Send + 'static,
-) -> io::Result<()> {
-    axum::serve(listener, routes(front)).with_graceful_shutdown(shutdown).await
+/// Serves the HTTP port until `shutdown` resolves; connections that are still open then are closed. At most 64 are served
+/// at a time, each for as long as requests come within ten seconds of one another.
+pub async fn serve_http(front: Front, listener: TcpListener, shutdown: impl Future<Output = ()> + Send) {
+    let routes = routes(front);
+    let mut incoming = Incoming::new(listener, "http", CONNECTIONS_MAX);
+    let mut served = JoinSet::new();
+    let mut shutdown = std::pin::pin!(shutdown);
+    loop {
+        tokio::select! {
+            connection = std::future::poll_fn(|cx| incoming.poll_connection(cx)) => {
+                served.spawn(converse(connection, routes.clone()));
+            }
+            Some(_) = served.join_next() => {}
+            () = &mut shutdown => return,
+        }
+    }
+}
+
+async fn converse(connection: Connection, routes: Router) {
+    let conversation = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_WITHIN)
+        .serve_connection(TokioIo::new(connection), TowerToHyperService::new(routes));
+    if let Err(error) = conversation.await {
+        tracing::debug!(%error, "a connection of the HTTP port");
+    }
 }
 
 fn routes(front: Front) -> Router {

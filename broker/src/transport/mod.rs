@@ -10,6 +10,7 @@
 //!   is how a fetch is given up.
 //! - *Streams* are answered in order, keep a bounded window on their way, and are ended by the server when it goes down.
 
+mod accept;
 mod admin;
 mod channel;
 mod consume;

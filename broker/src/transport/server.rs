@@ -1,5 +1,6 @@
 //! The gRPC server: every service over one broker handle.
 
+use super::accept::Incoming;
 use super::admin::{Admin, Started};
 use super::channel::Channels;
 use super::consume::Consuming;
@@ -14,7 +15,6 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tonic::service::Routes;
 use tonic::transport::Server;
-use tonic::transport::server::TcpIncoming;
 use weir_proto::server::admin_service_server::AdminServiceServer;
 use weir_proto::server::channel_service_server::ChannelServiceServer;
 use weir_proto::server::consume_service_server::ConsumeServiceServer;
@@ -36,6 +36,10 @@ const FRAME_BYTES: u32 = 128 * 1024;
 /// Silence after which a peer is asked whether it is there, and how long it may take to answer.
 const KEEPALIVE_EVERY: Duration = Duration::from_secs(15);
 const KEEPALIVE_ANSWER: Duration = Duration::from_secs(10);
+/// How long a new connection may take to begin to talk HTTP/2.
+const GREETING_WITHIN: Duration = Duration::from_secs(10);
+/// Connections at a time, where nothing else is said.
+const CONNECTIONS_MAX: usize = 1024;
 /// How long calls that are still open may take once streams have been ended.
 const GRACE: Duration = Duration::from_millis(500);
 
@@ -67,6 +71,7 @@ pub async fn serve_grpc(
 pub struct GrpcServer {
     broker: Broker,
     attempts: u32,
+    connections: usize,
     started: Started,
     #[cfg(feature = "test-clock")]
     clock: Option<std::sync::Arc<dyn crate::clock::Clock>>,
@@ -79,6 +84,7 @@ impl GrpcServer {
         Self {
             broker,
             attempts: limits::ATTEMPTS_DEFAULT,
+            connections: CONNECTIONS_MAX,
             started: Started::default(),
             #[cfg(feature = "test-clock")]
             clock: None,
@@ -89,6 +95,13 @@ impl GrpcServer {
     #[must_use]
     pub const fn max_attempts(mut self, attempts: u32) -> Self {
         self.attempts = attempts;
+        self
+    }
+
+    /// Connections at a time (1,024 if this is not called). One beyond that is closed at once.
+    #[must_use]
+    pub const fn max_connections(mut self, connections: usize) -> Self {
+        self.connections = connections;
         self
     }
 
@@ -121,12 +134,11 @@ impl GrpcServer {
         health::set_not_serving(&reporter).await;
         let ending = Ending::default();
         let broker = self.broker.clone();
+        let connections = Incoming::new(listener, "grpc", self.connections).greeting_within(GREETING_WITHIN);
         let routes = self.routes(&ending)?.add_service(health);
         let stopping = tokio_util::sync::CancellationToken::new();
-        let serving = http2().add_routes(routes).serve_with_incoming_shutdown(
-            TcpIncoming::from(listener).with_nodelay(Some(true)),
-            stopping.clone().cancelled_owned(),
-        );
+        let serving =
+            http2().add_routes(routes).serve_with_incoming_shutdown(connections, stopping.clone().cancelled_owned());
         let mut serving = std::pin::pin!(serving);
         let mut follow = std::pin::pin!(health::follow(broker, reporter));
         tokio::select! {
@@ -177,7 +189,6 @@ impl GrpcServer {
 
 fn http2() -> Server {
     Server::builder()
-        .tcp_nodelay(true)
         .http2_keepalive_interval(Some(KEEPALIVE_EVERY))
         .http2_keepalive_timeout(Some(KEEPALIVE_ANSWER))
         .initial_stream_window_size(STREAM_WINDOW_BYTES)

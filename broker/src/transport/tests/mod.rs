@@ -6,3 +6,4 @@ mod fetching;
 mod probes;
 mod publishing;
 mod rig;
+mod undecodable;

@@ -92,3 +92,22 @@ async fn reflection_knows_every_service() {
     drop(answers);
     rig.stop().await;
 }
+
+#[tokio::test]
+async fn a_connection_of_the_http_port_beyond_the_bound_is_closed_and_the_others_are_served() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let server = tokio::spawn(serve_http(Front::new(String::new), listener, std::future::pending()));
+    let mut open = Vec::new();
+    for _ in 0..64 {
+        let mut socket = TcpStream::connect(address).await.unwrap();
+        // Answered, so that it is known to be served, and kept.
+        socket.write_all(b"GET /healthz HTTP/1.1\r\nhost: weir\r\n\r\n").await.unwrap();
+        assert!(socket.read(&mut [0; 1024]).await.unwrap() > 0);
+        open.push(socket);
+    }
+    let mut beyond = TcpStream::connect(address).await.unwrap();
+    let ended = tokio::time::timeout(PATIENCE, beyond.read(&mut [0; 1])).await.unwrap();
+    assert!(matches!(ended, Ok(0)) || ended.is_err(), "{ended:?}");
+    server.abort();
+}
