@@ -7,17 +7,24 @@ use super::row_key::RowKey;
 use crate::journal::entry::{Entry, PartitionKey};
 use crate::model::{ChannelNo, ChannelRef, Epoch, Offset, PolicyNo, Selector};
 use crate::state::rows::settles_block;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// Rows named so far that are not in memory.
 struct Missing<'a> {
     memory: &'a mut Memory,
     keys: Vec<RowKey>,
+    /// The same, for finding: a large publish may name thousands.
+    named: HashSet<RowKey>,
 }
 
-impl Missing<'_> {
+impl<'a> Missing<'a> {
+    fn none(memory: &'a mut Memory) -> Self {
+        Self { memory, keys: Vec::new(), named: HashSet::new() }
+    }
+
     fn row(&mut self, key: RowKey) {
-        if !self.memory.knows(&key) && !self.keys.contains(&key) {
+        if !self.memory.knows(&key) && self.named.insert(key.clone()) {
             self.keys.push(key);
         }
     }
@@ -139,7 +146,7 @@ impl Missing<'_> {
 /// Rows that `command` wants in memory and that are not. Asked again until there are none: what one row says may name
 /// the next.
 pub(super) fn needs(memory: &mut Memory, command: &Command) -> Vec<RowKey> {
-    let mut missing = Missing { memory, keys: Vec::new() };
+    let mut missing = Missing::none(memory);
     match command {
         Command::Publish { channel, messages } => missing.publish(channel, messages.iter().map(|(_, head)| head)),
         Command::CreateGroup(spec) => {
@@ -295,7 +302,7 @@ impl Memory {
     pub(super) fn entries_need(&mut self, entries: &[Entry], heads: &[Arc<MessageHead>]) -> Vec<RowKey> {
         let mut heads = heads;
         let mut made = Vec::new();
-        let mut missing = Missing { memory: self, keys: Vec::new() };
+        let mut missing = Missing::none(self);
         for entry in entries {
             match entry {
                 Entry::ChannelMade { no, policy, tenant, agent, .. } => {
