@@ -128,7 +128,8 @@ impl BrokerBuilder {
         self
     }
 
-    /// Spare segments kept ready; 0 makes each segment when it is needed.
+    /// Spare segments kept ready; 0 makes each segment when it is needed, and a full disk is then met by a write that fails
+    /// instead of being seen before.
     #[must_use]
     pub const fn spares(mut self, spares: usize) -> Self {
         self.spares = spares;

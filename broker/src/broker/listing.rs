@@ -61,6 +61,8 @@ pub struct Status {
     pub durable: Lsn,
     /// Segments of the journal on disk.
     pub segments: u64,
+    /// Whether new work is refused because the disk has no more left than what finishing needs.
+    pub storage_full: bool,
     /// Every group with its books.
     pub groups: Vec<GroupInfo>,
     /// Live leases.
@@ -104,6 +106,7 @@ impl Broker {
             applied: snapshot.lsn,
             durable: self.shared.journal.durable(),
             segments: self.shared.journal.segments().len() as u64,
+            storage_full: self.shared.journal.storage_full(),
             groups: snapshot.groups,
             leases: snapshot.leases,
             sessions: snapshot.sessions,

@@ -95,6 +95,7 @@ impl Sequencer {
     /// One round: wait, take what is there, hand over.
     fn round(&mut self) -> Result<(), String> {
         let mut next = self.wait()?;
+        self.engine.set_storage_full(self.journal.storage_full());
         let mut taken = 0;
         while let Some(input) = next {
             self.look_at_clock();

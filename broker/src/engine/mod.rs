@@ -73,6 +73,7 @@ pub(crate) struct Engine {
     /// Partitions to look at again when a row comes.
     waiting_for: HashMap<RowKey, Vec<crate::journal::entry::PartitionKey>>,
     draining: bool,
+    storage_full: bool,
 }
 
 impl Engine {
@@ -97,6 +98,7 @@ impl Engine {
             wanted: HashSet::new(),
             waiting_for: HashMap::new(),
             draining: false,
+            storage_full: false,
         }
     }
 
@@ -131,6 +133,11 @@ impl Engine {
     /// Rows that `command` wants in memory and that are not. Ask again until there are none.
     pub(crate) fn needs(&mut self, command: &Command) -> Vec<RowKey> {
         needs::needs(&mut self.memory, command)
+    }
+
+    /// Whether there is room for new work. Without, only what finishes work is stored.
+    pub(crate) const fn set_storage_full(&mut self, full: bool) {
+        self.storage_full = full;
     }
 
     /// Carries out a command whose rows are all in memory. `now` never goes back.

@@ -13,6 +13,9 @@ use crate::model::{
 use std::collections::HashMap;
 use std::sync::Arc;
 
+/// When to try again on a full disk, in milliseconds.
+const STORAGE_RETRY_AFTER_MS: u64 = 1_000;
+
 /// Where a message came from, for the path of a field that is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
@@ -105,6 +108,7 @@ impl Engine {
             needing_room += u64::from(self.admit_message(&mut admitted, now, Place::Message(i), &channel, message)?);
         }
         if needing_room > 0 {
+            self.refuse_without_storage()?;
             self.refuse_beyond_depth(&channel, needing_room)?;
         }
         let results = self.store(now, admitted, turn);
@@ -151,6 +155,15 @@ impl Engine {
         }
         admitted.planned.push(Planned { target, message, plan });
         Ok(needs_room)
+    }
+
+    fn refuse_without_storage(&self) -> Result<(), Refusal> {
+        if self.storage_full {
+            let rule =
+                "the disk of the data folder is full but for what finishing needs; results and settlements go on";
+            return Err(Refusal::new(Reason::StorageFull, rule).retry_after(STORAGE_RETRY_AFTER_MS));
+        }
+        Ok(())
     }
 
     fn refuse_beyond_depth(&self, channel: &ChannelRef, needing_room: u64) -> Result<(), Refusal> {

@@ -46,6 +46,9 @@ pub(crate) trait FileSystem: Send + Sync + 'static {
     /// Makes the names and lengths in `dir` safe.
     fn sync_dir(&self, dir: &Path) -> io::Result<()>;
 
+    /// Bytes that this process can still write into the file system that holds `dir`.
+    fn free_bytes(&self, dir: &Path) -> io::Result<u64>;
+
     /// Takes a folder for this process alone, until the guard is dropped or the process ends.
     ///
     /// # Errors

@@ -63,6 +63,11 @@ impl FileSystem for OsFileSystem {
         fs::File::open(dir)?.sync_all()
     }
 
+    fn free_bytes(&self, dir: &Path) -> io::Result<u64> {
+        let told = rustix::fs::statvfs(dir)?;
+        Ok(told.f_bavail.saturating_mul(told.f_frsize))
+    }
+
     fn lock(&self, dir: &Path) -> io::Result<Box<dyn FolderLock>> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false).mode(FILE_MODE);

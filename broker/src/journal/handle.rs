@@ -155,11 +155,15 @@ impl Journal {
         Ok(removed)
     }
 
-    /// How many spare segments are ready, and why the last attempt to make one failed: `StorageFull` there comes before
-    /// it comes to the writer.
-    #[allow(dead_code, reason = "STORAGE_FULL by level comes later")]
-    pub(crate) fn spares(&self) -> (usize, Option<io::ErrorKind>) {
+    /// How many spare segments are ready.
+    #[cfg(test)]
+    pub(crate) fn spares(&self) -> usize {
         self.spares.ready()
+    }
+
+    /// Whether the disk has no more left than what finishing needs. It comes well before a write fails.
+    pub(crate) fn storage_full(&self) -> bool {
+        self.spares.storage_full()
     }
 
     /// The journal's id, made with the folder.

@@ -1,5 +1,9 @@
 //! Files of full size, written and synced before they are needed: on fresh blocks a sync costs twice as much, and a full
 //! disk is found out here, while there is still room to finish what has begun.
+//!
+//! That room is the reserve: bytes of the file system that no spare is made of. Below it the storage counts as full, from
+//! which follows that new work is refused, while results, settlements and the state's own files go on. It is free space
+//! and not a file, so nothing has to be given back in a hurry, and whatever else fills the disk is seen too.
 
 use super::segment::{Link, SegmentHeader, segment_path};
 use crate::fs::{File, FileSystem};
@@ -8,7 +12,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 use tracing::warn;
@@ -19,8 +23,12 @@ const FILLING: &str = ".filling";
 const CHUNK: usize = 1024 * 1024;
 /// Bytes after which the filling waits for the disk, so that it never stands long in the way of a group's sync.
 const SYNC_EVERY: u64 = 4 * 1024 * 1024;
-/// Pause after a failed attempt.
+/// Pause after a failed attempt, or while the storage is full.
 const RETRY: Duration = Duration::from_secs(1);
+/// How often the file system is looked at while all is well.
+const LOOK_EVERY: Duration = Duration::from_secs(5);
+/// The reserve, in segments.
+const RESERVE_SEGMENTS: u64 = 2;
 
 /// The spare segments of a folder.
 pub(super) struct Spares {
@@ -29,6 +37,7 @@ pub(super) struct Spares {
     segment_bytes: u32,
     wanted: usize,
     next_no: AtomicU64,
+    full: AtomicBool,
     state: Mutex<State>,
     wake: Condvar,
 }
@@ -68,6 +77,7 @@ impl Spares {
             segment_bytes,
             wanted,
             next_no: AtomicU64::new(last_no + 1),
+            full: AtomicBool::new(false),
             state: Mutex::new(State { ready, ..State::default() }),
             wake: Condvar::new(),
         })
@@ -88,11 +98,15 @@ impl Spares {
         self.wake.notify_all();
     }
 
-    /// How many are ready, and why the last attempt to make one failed.
-    #[allow(dead_code, reason = "STORAGE_FULL by level comes later")]
-    pub(super) fn ready(&self) -> (usize, Option<io::ErrorKind>) {
-        let state = self.state.lock();
-        (state.ready.len(), state.trouble)
+    /// How many are ready.
+    #[cfg(test)]
+    pub(super) fn ready(&self) -> usize {
+        self.state.lock().ready.len()
+    }
+
+    /// Whether the reserve is all that is left. Never while no spares are wanted: nobody looks then.
+    pub(super) fn storage_full(&self) -> bool {
+        self.full.load(Ordering::Relaxed)
     }
 
     /// Makes the segment of `header` out of a spare, or of a new file if none is ready: the header is synced before the
@@ -115,24 +129,44 @@ impl Spares {
 
     fn keep_ready(&self) {
         loop {
-            {
-                let mut state = self.state.lock();
-                while !state.stopping && state.ready.len() >= self.wanted {
-                    self.wake.wait(&mut state);
-                }
+            let missing = {
+                let state = self.state.lock();
                 if state.stopping {
                     return;
                 }
-            }
-            match self.fill(&|| self.state.lock().stopping) {
-                Ok(Some(path)) => {
-                    let mut state = self.state.lock();
-                    state.ready.push_back(path);
-                    state.trouble = None;
+                state.ready.len() < self.wanted
+            };
+            if !self.has_room(missing) {
+                self.pause(&io::Error::new(io::ErrorKind::StorageFull, "the disk has no more left than the reserve"));
+            } else if !missing {
+                self.all_is_well();
+            } else {
+                match self.fill(&|| self.state.lock().stopping) {
+                    Ok(Some(path)) => self.state.lock().ready.push_back(path),
+                    Ok(None) => return,
+                    Err(error) => self.pause(&error),
                 }
-                Ok(None) => return,
-                Err(error) => self.pause(&error),
             }
+        }
+    }
+
+    /// Whether the reserve would be left, after another spare if one is missing. Where the system does not tell, the
+    /// attempt will.
+    fn has_room(&self, missing: bool) -> bool {
+        let segment = u64::from(self.segment_bytes);
+        let needed = segment.saturating_mul(RESERVE_SEGMENTS + u64::from(missing));
+        self.fs.free_bytes(&self.dir).map_or(true, |free| free >= needed)
+    }
+
+    /// Waits until a spare is taken, or it is time to look again.
+    fn all_is_well(&self) {
+        let mut state = self.state.lock();
+        state.trouble = None;
+        if self.full.swap(false, Ordering::Relaxed) {
+            tracing::info!("there is room on the disk again");
+        }
+        if !state.stopping && state.ready.len() >= self.wanted {
+            self.wake.wait_for(&mut state, LOOK_EVERY);
         }
     }
 
@@ -141,6 +175,9 @@ impl Spares {
         let mut state = self.state.lock();
         if state.trouble.replace(error.kind()).is_none() {
             warn!(%error, ready = state.ready.len(), "no spare journal segment can be made");
+        }
+        if matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) {
+            self.full.store(true, Ordering::Relaxed);
         }
         if !state.stopping {
             self.wake.wait_for(&mut state, RETRY);

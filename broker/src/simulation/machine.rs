@@ -25,6 +25,8 @@ pub(super) struct Machine {
     state: MemoryDisk,
     /// Bytes of messages that a broker keeps in memory.
     pub(super) tail_bytes: usize,
+    /// Segments that a broker keeps ready.
+    pub(super) spares: usize,
     /// Whether checkpoints write the applied LSN first and the rows later: a way to break them by hand.
     pub(super) applied_apart: bool,
 }
@@ -37,6 +39,7 @@ impl Machine {
             clock,
             state: MemoryDisk::default(),
             tail_bytes: TAIL_BYTES,
+            spares: 0,
             applied_apart: false,
         }
     }
@@ -52,7 +55,7 @@ impl Machine {
             .storage(fs, Arc::new(store))
             .clock(Arc::new(self.clock.clone()))
             .segment_bytes(1024 * 1024)
-            .spares(0)
+            .spares(self.spares)
             .session_timeout_ms(10_000)
             .checkpoint_every(CHECKPOINT_BYTES, 3_600_000)
             .open()

@@ -13,6 +13,7 @@ mod books;
 mod comparison;
 mod damage;
 mod faults;
+mod full_disk;
 mod machine;
 mod mutations;
 mod power_cuts;

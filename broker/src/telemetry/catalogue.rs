@@ -116,6 +116,8 @@ pub(crate) const JOURNAL_DURABLE: Metric =
     gauge("weir_journal_durable_lsn", NONE, "Place in the journal up to which all is synced.");
 pub(crate) const JOURNAL_SEGMENTS: Metric =
     gauge("weir_journal_segments", NONE, "Segments of the journal on disk, spares not counted.");
+pub(crate) const STORAGE_FULL: Metric =
+    gauge("weir_storage_full", NONE, "1 while new work is refused for want of room on the disk.");
 pub(crate) const ROWS: Metric = gauge("weir_state_rows_in_memory", NONE, "Rows of state in memory.");
 pub(crate) const DIRTY_ROWS: Metric =
     gauge("weir_state_dirty_rows", NONE, "Rows of state that a checkpoint has yet to write.");
@@ -130,7 +132,7 @@ pub(crate) const THREADS: Metric = gauge("process_threads", NONE, "Threads.");
 mod tests {
     use super::*;
 
-    const ALL: [Metric; 33] = [
+    const ALL: [Metric; 34] = [
         GROUP_DEPTH,
         GROUP_WAITING,
         GROUP_READY,
@@ -159,6 +161,7 @@ mod tests {
         JOURNAL_APPLIED,
         JOURNAL_DURABLE,
         JOURNAL_SEGMENTS,
+        STORAGE_FULL,
         ROWS,
         DIRTY_ROWS,
         RESIDENT,

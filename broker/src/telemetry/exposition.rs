@@ -35,6 +35,7 @@ fn broker(text: &mut Exposition, status: &Status) {
         (m::JOURNAL_APPLIED, status.applied.get()),
         (m::JOURNAL_DURABLE, status.durable.get()),
         (m::JOURNAL_SEGMENTS, status.segments),
+        (m::STORAGE_FULL, u64::from(status.storage_full)),
         (m::ROWS, status.rows_in_memory),
         (m::DIRTY_ROWS, status.dirty_rows),
     ];
@@ -141,6 +142,7 @@ mod tests {
             published: 9,
             policies: 2,
             channels: 1,
+            storage_full: false,
             rows_in_memory: 10,
             dirty_rows: 3,
         }

@@ -66,6 +66,7 @@ impl Admin {
             segments: now.segments,
             unknown_entered: now.unknown_entered,
             unknown_resolved: now.unknown_left,
+            storage_full: now.storage_full,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::harness::*;
 use crate::model::{
-    ChannelRef, DuplicateKind, ExecutionState, FinalState, Level, PublishResult, Reason, UnixMillis,
+    ChannelRef, CompleteResult, DuplicateKind, ExecutionState, FinalState, Level, PublishResult, Reason, UnixMillis,
     policy::ChannelPolicy,
 };
 
@@ -124,6 +124,27 @@ fn s07_a_refused_publish_leaves_no_dedup_mark() {
     assert_eq!(offsets(&stored), vec![1]);
     assert!(!is_duplicate(&stored[0]));
     assert_eq!(world.fetch(&member, 1).len(), 1);
+}
+
+#[test]
+fn on_a_full_disk_new_work_is_refused_and_what_is_begun_is_finished() {
+    let mut world = World::new();
+    world.publish(vec![request("t", "x"), request("u", "y"), event("v", "1")]);
+    let member = session(1);
+    let got = world.fetch(&member, 3);
+    let token = world.begun(&member, &got[0]);
+    world.engine.set_storage_full(true);
+    let refused = world.try_publish(vec![event("w", "2")]).unwrap_err();
+    assert_eq!(refused.reason, Reason::StorageFull);
+    assert!(refused.retry_after_ms.is_some());
+    assert!(is_duplicate(&world.publish(vec![event("v", "1")])[0]), "a repeat takes no room");
+    let end = world.publish(vec![report("u", "3", "y", FinalState::Completed)]);
+    assert!(!is_duplicate(&end[0]), "a result is taken");
+    let outcome = world.complete(&member, &got[0], "x", token, FinalState::Completed);
+    assert!(matches!(outcome, CompleteResult::Accepted { late: false, .. }), "{outcome:?}");
+    world.done(&member, &got[2]);
+    world.engine.set_storage_full(false);
+    assert!(!is_duplicate(&world.publish(vec![event("w", "2")])[0]), "the refusal left no mark");
 }
 
 #[test]

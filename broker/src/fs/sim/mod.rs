@@ -154,10 +154,15 @@ impl World {
         Ok(self.fail_at.take_if(|(at, _)| *at == call).map(|(_, kind)| kind))
     }
 
-    fn room_for(&self, more: usize) -> io::Result<()> {
+    /// Bytes that still fit; `None` is no limit.
+    fn room(&self) -> Option<usize> {
         let used: usize = self.names.files().map(|file| self.files[file].len()).sum();
-        match self.capacity {
-            Some(capacity) if used + more > capacity => Err(ErrorKind::StorageFull.into()),
+        self.capacity.map(|capacity| capacity.saturating_sub(used))
+    }
+
+    fn room_for(&self, more: usize) -> io::Result<()> {
+        match self.room() {
+            Some(room) if more > room => Err(ErrorKind::StorageFull.into()),
             _ => Ok(()),
         }
     }
@@ -235,6 +240,10 @@ impl FileSystem for SimFileSystem {
         names.sync(dir);
         names.files_in(dir).for_each(|file| files[file].sync_len());
         Ok(())
+    }
+
+    fn free_bytes(&self, _: &Path) -> io::Result<u64> {
+        Ok(self.call()?.room().map_or(u64::MAX, |room| room as u64))
     }
 
     fn lock(&self, dir: &Path) -> io::Result<Box<dyn FolderLock>> {

@@ -83,6 +83,10 @@ impl FileSystem for Broken {
         if skip { Ok(()) } else { self.inner.sync_dir(dir) }
     }
 
+    fn free_bytes(&self, dir: &Path) -> io::Result<u64> {
+        self.inner.free_bytes(dir)
+    }
+
     fn lock(&self, dir: &Path) -> io::Result<Box<dyn FolderLock>> {
         self.inner.lock(dir)
     }

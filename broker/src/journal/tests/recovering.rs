@@ -242,6 +242,30 @@ fn a_full_disk_closes_the_journal_and_a_restart_with_room_goes_on() {
 }
 
 #[test]
+fn a_disk_counts_as_full_while_there_is_a_reserve_and_no_longer_once_there_is_room() {
+    const SEGMENT: usize = 16 * 1024;
+    let disk = SimDisk::new(1);
+    let mut rig = rig(&disk);
+    rig.config.spares = 2;
+    // The segment in use and one spare; what is left of this is less than the reserve and another spare.
+    disk.set_capacity(Some(5 * SEGMENT - 1));
+    let (journal, _) = rig.open().unwrap();
+    while !journal.storage_full() {
+        std::thread::yield_now();
+    }
+    assert_eq!(journal.spares(), 1);
+    let told = Told::default();
+    submit(&journal, 1, 100, &told);
+    told.first(100);
+    assert!(journal.closed().is_none(), "what is taken all the same has its room");
+    disk.set_capacity(None);
+    while journal.storage_full() {
+        std::thread::yield_now();
+    }
+    assert_eq!(journal.spares(), 2);
+}
+
+#[test]
 fn a_cut_without_room_for_its_copy_is_dropped_and_the_folder_opens() {
     let (disk, _) = torn(6, 60);
     let rig = rig(&disk);

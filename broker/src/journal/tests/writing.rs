@@ -265,6 +265,6 @@ fn spares_are_kept_over_a_restart_and_unfinished_ones_go() {
     let before = names();
     rig.config.spares = 0;
     let (journal, last) = rig.recover().unwrap();
-    assert_eq!((last, journal.spares().0), (Lsn(200), before - 3));
+    assert_eq!((last, journal.spares()), (Lsn(200), before - 3));
     assert_eq!(names(), before - 3);
 }

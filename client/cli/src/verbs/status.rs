@@ -35,6 +35,7 @@ fn record(status: GetStatusResponse) -> Tree {
         .with("published", status.published)
         .with("unknown_entered", status.unknown_entered)
         .with("unknown_resolved", status.unknown_resolved)
+        .with("storage_full", status.storage_full)
         .done()
 }
 
