@@ -31,6 +31,10 @@ setup: compilers ## Check the tools; install libclang where that can be done
 	    echo "missing: libclang, which RocksDB's bindings need (Debian: apt-get install libclang-dev)"; exit 1; \
 	  fi; \
 	fi
+	@if ! command -v strace >/dev/null && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	  echo "installing strace, with which tests let the disk fail"; \
+	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq strace >/dev/null; \
+	fi
 
 build: setup ## Build the binaries and examples (RocksDB's C++ takes about 25 CPU-minutes the first time)
 	cargo build $(FEATURES) --bins --examples

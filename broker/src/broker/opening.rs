@@ -89,6 +89,9 @@ pub(super) fn open(builder: BrokerBuilder) -> Result<Broker, OpenError> {
     engine.start(now);
 
     let (inbox, inputs) = mpsc::channel();
+    let closed = inbox.clone();
+    // A sequencer that is gone knows.
+    journal.when_closed(move || drop(closed.send(Input::JournalClosed)));
     let arrived = inbox.clone();
     let loaders = Loaders::start(&store, &reader, hasher, move |arrival| {
         // A sequencer that is gone wants nothing any more.

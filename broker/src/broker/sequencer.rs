@@ -45,6 +45,8 @@ pub(crate) enum Input {
     Arrived(Result<Arrival, LoadError>),
     /// The frame of the frozen rows is durable.
     FrozenDurable,
+    /// The journal takes no more.
+    JournalClosed,
     /// A checkpoint is durable, or failed.
     CheckpointDone(u64, Result<(), StoreError>),
     /// Finish and end.
@@ -162,6 +164,8 @@ impl Sequencer {
             }
             Input::Arrived(arrival) => self.arrived(arrival.map_err(|e| chain(&e))?)?,
             Input::FrozenDurable => self.checkpoints.write(&self.own)?,
+            // It wakes the round, whose end looks why.
+            Input::JournalClosed => {}
             Input::CheckpointDone(generation, outcome) => {
                 outcome.map_err(|e| chain(&e))?;
                 self.checkpoints.finished();

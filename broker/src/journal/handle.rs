@@ -110,6 +110,11 @@ impl Journal {
         self.shared.closed().cloned()
     }
 
+    /// Calls `told` once, from any thread, when nothing more is appended.
+    pub(crate) fn when_closed(&self, told: impl FnOnce() + Send + 'static) {
+        self.shared.when_closed(Box::new(told));
+    }
+
     /// The messages at places of one segment, in rising order, by one read from the first to the last; so the caller
     /// joins neighbours only. They share one buffer. Blocks for the disk.
     ///

@@ -16,6 +16,8 @@ pub(super) struct Shared {
     durable: AtomicU64,
     backlog: AtomicU64,
     closed: OnceLock<JournalError>,
+    /// Whoever is told when it closes.
+    to_tell: Mutex<Option<Box<dyn FnOnce() + Send>>>,
 }
 
 #[derive(Default)]
@@ -36,6 +38,7 @@ impl Shared {
             durable: AtomicU64::new(durable.get()),
             backlog: AtomicU64::new(0),
             closed: OnceLock::new(),
+            to_tell: Mutex::new(None),
         }
     }
 
@@ -61,8 +64,24 @@ impl Shared {
     }
 
     /// Nothing more is appended; the first reason stays.
-    pub(super) fn close_for(&self, reason: JournalError) -> &JournalError {
-        self.closed.get_or_init(|| reason)
+    pub(super) fn close_for(&self, reason: JournalError) {
+        self.closed.get_or_init(|| reason);
+        self.tell_closed();
+    }
+
+    /// Calls `told` once when nothing more is appended, or now if that is so already.
+    pub(super) fn when_closed(&self, told: Box<dyn FnOnce() + Send>) {
+        *self.to_tell.lock() = Some(told);
+        if self.closed().is_some() {
+            self.tell_closed();
+        }
+    }
+
+    fn tell_closed(&self) {
+        let told = self.to_tell.lock().take();
+        if let Some(told) = told {
+            told();
+        }
     }
 
     /// Whether what waits for `applied` may go.

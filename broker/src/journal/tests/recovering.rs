@@ -199,8 +199,11 @@ fn each_call_of_the_writer_may_fail_once_and_what_was_confirmed_stays() {
             let first = rig(&disk);
             let (journal, _) = first.open().unwrap();
             let told = Told::default();
+            let (closed, when_closed) = std::sync::mpsc::channel();
+            journal.when_closed(move || closed.send(()).unwrap());
             disk.fail_call(nth, ErrorKind::Other);
             submit_until_closed(&journal, 1, &told);
+            when_closed.recv().expect("whoever asked is told that it closed");
             let confirmed = told.confirmed();
             assert_eq!(journal.durable(), confirmed);
             assert!(matches!(journal.closed(), Some(JournalError::Failed { .. })), "call {nth}");

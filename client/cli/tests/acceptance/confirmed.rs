@@ -1,71 +1,11 @@
 //! What was confirmed is there, whenever the broker is killed.
 
 use crate::process::{
-    Dice, Member, POLICY, Placed, Server, TENANT, event, make_group, placed, report, rounds, settlement, to_desk,
-    try_publish,
+    Counting, Dice, Member, Placed, Server, make_group, placed, report, rounds, settlement, to_desk, try_publish,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use weir_proto::v1::publish_service_client::PublishServiceClient;
 use weir_proto::v1::{self, FinalState, SettleOutcome, settle_result};
-
-/// A publisher that sends a counter to a channel of its own: batch by batch, in order, and first again what got no answer.
-struct Counting {
-    channel: u64,
-    /// Whether its messages are final states: known by their pair, whatever their ids.
-    final_states: bool,
-    confirmed: u64,
-    /// What was sent last and not answered.
-    open: Option<u64>,
-    resends: u64,
-}
-
-impl Counting {
-    fn agent(&self) -> String {
-        format!("counter-{}", self.channel)
-    }
-
-    fn message(&self, n: u64) -> v1::Message {
-        let task = format!("t{}", n % 7);
-        let payload = n.to_string().into_bytes().into();
-        if self.final_states {
-            let id = format!("m{n}, sent for the {}. time", self.resends);
-            let execution = format!("{} {n}", self.agent());
-            return v1::Message { payload, ..report(&task, &id, &execution, FinalState::Completed) };
-        }
-        v1::Message { payload, ..event(&task, &format!("m{n}")) }
-    }
-
-    fn batch(&self, from: u64, count: u64) -> v1::PublishRequest {
-        let messages = (from..from + count).map(|n| self.message(n)).collect();
-        v1::PublishRequest { policy: POLICY.into(), tenant: TENANT.into(), agent_id: self.agent(), messages }
-    }
-
-    /// Publishes until there is no answer. The counter is the offset, if nothing is lost, doubled or out of order.
-    async fn until_the_kill(mut self, wire: tonic::transport::Channel, mut sizes: Dice) -> Self {
-        let mut publishing = PublishServiceClient::new(wire);
-        loop {
-            let (from, count) = (self.confirmed, self.open.unwrap_or_else(|| 1 + sizes.below(8)));
-            let again = self.open.replace(count).is_some();
-            let Ok(answer) = publishing.publish(self.batch(from, count)).await else { return self };
-            let places = placed(answer.into_inner());
-            let (stored, known) = (places[0] == Placed::Stored(from), places[0] == Placed::Duplicate(from));
-            assert!(stored || again && known, "{places:?} where the next offset is {from}");
-            let expected = (from..from + count).map(|n| if stored { Placed::Stored(n) } else { Placed::Duplicate(n) });
-            assert_eq!(places, expected.collect::<Vec<_>>(), "all or none");
-            (self.confirmed, self.open) = (from + count, None);
-        }
-    }
-
-    /// Everything confirmed is sent again: it is all known, where it was.
-    async fn everything_again(&mut self, server: &Server) {
-        self.resends += 1;
-        for from in (0..self.confirmed).step_by(500) {
-            let count = (self.confirmed - from).min(500);
-            let places = placed(try_publish(server, self.batch(from, count)).await.unwrap());
-            assert_eq!(places, (from..from + count).map(Placed::Duplicate).collect::<Vec<_>>(), "{}", self.agent());
-        }
-    }
-}
 
 /// A member that settles half of what it sees and gives the rest back.
 struct Half {
@@ -101,15 +41,13 @@ async fn s11_confirmed_means_kept_through_kills_at_random_instants_also_while_st
     let mut server = Server::start(&[]);
     let members = make_group(&server, "half").await;
     let mut half = Half { member: Member::new(&server, &members, "half"), settled: BTreeSet::new() };
-    let mut publishers: Vec<Counting> = (0..4)
-        .map(|channel| Counting { channel, final_states: channel % 2 == 1, confirmed: 0, open: None, resends: 0 })
-        .collect();
+    let mut publishers: Vec<Counting> = (0..4).map(Counting::new).collect();
     for round in 0..rounds(20, 200) {
         let publishing: Vec<_> = publishers
             .drain(..)
             .map(|mut publisher| {
                 publisher.resends = round;
-                tokio::spawn(publisher.until_the_kill(server.wire(), dice.fork()))
+                tokio::spawn(publisher.until_it_ends(server.wire(), dice.fork()))
             })
             .collect();
         half.member = half.member.over(server.wire());

@@ -8,6 +8,7 @@
 #![allow(clippy::disallowed_methods, reason = "real processes take real time; every wait is bounded")]
 
 mod airline;
+mod broken_disk;
 mod confirmed;
 mod draining;
 mod executions;

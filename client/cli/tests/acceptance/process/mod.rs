@@ -1,5 +1,6 @@
 //! What the tests are made of: real processes, members over unary calls, and short words for long messages.
 
+mod counting;
 mod data;
 mod dice;
 mod http;
@@ -9,6 +10,7 @@ mod server;
 mod weirctl;
 mod words;
 
+pub(crate) use counting::Counting;
 pub(crate) use data::airline;
 pub(crate) use dice::{Dice, rounds};
 pub(crate) use http::{gauge, get};

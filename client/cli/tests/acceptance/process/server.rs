@@ -13,10 +13,25 @@ const HOW_TO_BUILD: &str = "cargo build --workspace --features weir-broker/test-
 
 /// A command that runs the `weir` beside this test's `weirctl`, with nothing in its environment but what a test says.
 pub(crate) fn weir() -> Command {
+    weir_under(&[])
+}
+
+/// The same, run by another program with these arguments.
+fn weir_under(runner: &[String]) -> Command {
     let path = Path::new(env!("CARGO_BIN_EXE_weirctl")).with_file_name("weir");
     assert!(path.exists(), "{} is missing: {HOW_TO_BUILD}", path.display());
-    let mut command = Command::new(path);
+    let mut command = match runner {
+        [] => Command::new(path),
+        [program, arguments @ ..] => {
+            let mut command = Command::new(program);
+            command.args(arguments).arg(path);
+            command
+        }
+    };
     command.env_clear().env("WEIR_LOG", "warn").stdin(Stdio::null());
+    if let Some(path) = std::env::var_os("PATH").filter(|_| !runner.is_empty()) {
+        command.env("PATH", path);
+    }
     command
 }
 
@@ -25,6 +40,8 @@ pub(crate) struct Server {
     folder: tempfile::TempDir,
     child: Option<Child>,
     flags: Vec<String>,
+    /// The program that runs it, with its arguments; none if it is run as it is.
+    runner: Vec<String>,
     /// Address of the gRPC port; the same over restarts.
     pub(crate) grpc: String,
     /// Address of the HTTP port; the same over restarts.
@@ -37,9 +54,16 @@ impl Server {
         let folder = tempfile::tempdir().unwrap();
         let flags = flags.iter().map(|flag| (*flag).to_owned()).collect();
         let (grpc, http) = ("127.0.0.1:0".to_owned(), "127.0.0.1:0".to_owned());
-        let mut server = Self { folder, child: None, flags, grpc, http };
+        let mut server = Self { folder, child: None, flags, runner: Vec::new(), grpc, http };
         server.start_again();
         server
+    }
+
+    /// Starts it on the same folder and ports, this once run by another program, and waits until it takes calls.
+    pub(crate) fn start_again_under(&mut self, runner: &[&str]) {
+        self.runner = runner.iter().map(|word| (*word).to_owned()).collect();
+        self.start_again();
+        self.runner.clear();
     }
 
     /// Starts it on the same folder and ports, and waits until it takes calls.
@@ -75,7 +99,7 @@ impl Server {
     }
 
     fn serve(&self) -> Command {
-        let mut command = weir();
+        let mut command = weir_under(&self.runner);
         command.arg("serve").arg("--data-dir").arg(self.data());
         command.args(["--listen", &self.grpc, "--http-listen", &self.http]).args(&self.flags);
         command
