@@ -260,7 +260,7 @@ impl ConsumeStream {
 
     /// Lets the broker send so many more messages and bytes.
     pub fn credit(&self, messages: u32, bytes: u64) {
-        self.broker.tell(Command::Credit(self.session, messages, bytes));
+        self.broker.tell(Command::Credit(self.session, self.ticket, messages, bytes));
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::answer::chain;
 use crate::engine::{Arrival, Loaded, NameHasher, RowKey, TaskPage, Want, head_of};
+use crate::journal;
 use crate::model::{ChannelNo, Offset};
 use crate::read::{ReadError, Reader};
 use crate::state::rows::{
@@ -14,9 +15,13 @@ use bytes::Bytes;
 use std::collections::BTreeMap;
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 /// Threads that load.
 const THREADS: usize = 2;
+/// When a message is read again that the system would not read.
+const READ_AGAIN_AFTER: [Duration; 4] =
+    [Duration::from_millis(5), Duration::from_millis(50), Duration::from_millis(250), Duration::from_millis(750)];
 /// Rows of one page of a backlog.
 const PAGE_ROWS: usize = 1_024;
 
@@ -46,7 +51,7 @@ pub(crate) fn load(
             let loaded = load_row(store, reader, hasher, &key)?;
             Ok(Arrival::Row(key, loaded))
         }
-        Want::Names { group, policy, tenant, after } => {
+        Want::Names { group, policy, tenant, after, finished } => {
             let prefix = channel_name_prefix(policy, tenant.as_deref());
             let from = after.as_ref().map(|(tenant, agent)| channel_name_key(policy, tenant, agent));
             let scan = Scan { prefix: &prefix, after: from.as_deref(), limit: PAGE_ROWS };
@@ -64,7 +69,7 @@ pub(crate) fn load(
             }
             let through =
                 if full { names.last().map(|(tenant, agent, _)| (tenant.clone(), agent.clone())) } else { None };
-            Ok(Arrival::Names { group, policy, after, names, through })
+            Ok(Arrival::Names { group, policy, after, names, through, finished })
         }
         Want::Tasks { group, channel, after, finished } => {
             Ok(Arrival::Tasks { group, channel, page: task_page(store, channel, after)?, finished })
@@ -114,7 +119,8 @@ fn load_row(store: &dyn Store, reader: Option<&Reader>, hasher: NameHasher, key:
 }
 
 /// The bytes of a message that was confirmed, or why they cannot be read. Only that message is concerned, whatever the
-/// journal says of it.
+/// journal says of it. A system that refuses to read (no file handles, a single I/O error) is asked again for a second
+/// before its word is taken: what is unreadable is set aside, and bytes that are fine should not be.
 ///
 /// # Errors
 /// [`ReadError::State`]: the broker cannot go on.
@@ -123,11 +129,22 @@ pub(super) fn read_message(
     channel: ChannelNo,
     offset: Offset,
 ) -> Result<Result<Bytes, String>, ReadError> {
-    match reader.get(channel, offset) {
-        Ok(Some(bytes)) => Ok(Ok(bytes)),
-        Ok(None) => Ok(Err("it is not in the journal".to_owned())),
-        Err(error @ ReadError::State(_)) => Err(error),
-        Err(error) => Ok(Err(chain(&error))),
+    let mut pauses = READ_AGAIN_AFTER.into_iter();
+    loop {
+        return match reader.get(channel, offset) {
+            Ok(Some(bytes)) => Ok(Ok(bytes)),
+            Ok(None) => Ok(Err("it is not in the journal".to_owned())),
+            Err(error @ ReadError::State(_)) => Err(error),
+            Err(error) => {
+                if let ReadError::Journal(journal::ReadError::Io { .. }) = &error
+                    && let Some(pause) = pauses.next()
+                {
+                    std::thread::park_timeout(pause);
+                    continue;
+                }
+                Ok(Err(chain(&error)))
+            }
+        };
     }
 }
 

@@ -114,6 +114,7 @@ pub(super) fn open(builder: BrokerBuilder) -> Result<Broker, OpenError> {
         lanes: Lanes::default(),
         answers: HashMap::new(),
         streams: HashMap::new(),
+        attaching: HashMap::new(),
         round: Default::default(),
         stop: None,
         now,
@@ -232,8 +233,8 @@ fn engine_of(
         resident.deliveries.push((rows::parse_delivery_key(key)?, row));
         Ok(())
     })?;
-    each(store, Family::Settles, |key, _: rows::SettleBlockRow| {
-        resident.settle_blocks.push(u64::from_be_bytes(fixed(key)?));
+    each(store, Family::Settles, |key, row: rows::SettleBlockRow| {
+        resident.settle_blocks.push((u64::from_be_bytes(fixed(key)?), row.last_at));
         Ok(())
     })?;
     let counters = applied.map_or_else(Counters::default, |row| Counters {

@@ -65,6 +65,8 @@ pub(super) struct Sequencer {
     pub(super) lanes: Lanes,
     pub(super) answers: HashMap<Ticket, Answer>,
     pub(super) streams: HashMap<SessionId, (Ticket, stream::UnboundedSender<StreamItem>)>,
+    /// Streams whose sessions have not joined yet.
+    pub(super) attaching: HashMap<Ticket, (SessionId, stream::UnboundedSender<StreamItem>)>,
     pub(super) round: Round,
     /// Whoever asked it to stop.
     pub(super) stop: Option<oneshot::Sender<()>>,
@@ -114,6 +116,10 @@ impl Sequencer {
             self.take_turn(turn)?;
         }
         self.checkpoint()?;
+        // Rows also come by being looked for, and no checkpoint follows from that.
+        if self.engine.is_crowded() {
+            self.engine.sweep();
+        }
         self.hand_over();
         if let Some(error) = self.journal.closed() {
             return Err(chain(&error));
@@ -142,10 +148,9 @@ impl Sequencer {
     fn take(&mut self, input: Input) -> Result<(), String> {
         match input {
             Input::Call { ticket, command, answer, permit } => {
-                if let Command::Detach(session, of) = &command
-                    && self.streams.get(session).is_some_and(|(ticket, _)| ticket == of)
-                {
-                    self.streams.remove(session);
+                if let Command::Detach(session, of) = &command {
+                    self.attaching.remove(of);
+                    self.end_stream(*session, *of);
                 }
                 let lane = Lane::of(ticket, &command);
                 if let Some(call) = self.lanes.queue(&lane, Call { ticket, command, answer, permit }) {
@@ -154,7 +159,7 @@ impl Sequencer {
             }
             Input::Attach { ticket, command, items, answer } => {
                 if let Command::Attach(session, _) = &command {
-                    self.streams.insert(session.id, (ticket, items));
+                    self.attaching.insert(ticket, (session.id, items));
                 }
                 let lane = Lane::of(ticket, &command);
                 let call = Call { ticket, command, answer: Some(answer), permit: None };
@@ -237,6 +242,12 @@ impl Sequencer {
         for out in turn.outs {
             match out {
                 Out::Reply(ticket, reply) => {
+                    // A stream is one from its session's joining on; one that is refused leaves an earlier one alone.
+                    if let Some((session, items)) = self.attaching.remove(&ticket)
+                        && matches!(reply, Reply::Joined { .. })
+                    {
+                        self.streams.insert(session, (ticket, items));
+                    }
                     if let Some(answer) = self.answers.remove(&ticket) {
                         let early = matches!(reply, Reply::Published(_));
                         let queue = if early { &mut self.round.early } else { &mut self.round.leaving };
@@ -244,10 +255,18 @@ impl Sequencer {
                     }
                 }
                 Out::Deliver(session, deliveries) => self.put_into_stream(session, StreamItem::Deliver(deliveries)),
+                Out::StreamOver(session, ticket) => self.end_stream(session, ticket),
                 Out::Notice(session, notice) => self.put_into_stream(session, StreamItem::Notice(notice)),
             }
         }
         Ok(())
+    }
+
+    /// What is on its way still comes; then the stream has ended.
+    fn end_stream(&mut self, session: SessionId, ticket: Ticket) {
+        if self.streams.get(&session).is_some_and(|(of, _)| *of == ticket) {
+            self.streams.remove(&session);
+        }
     }
 
     fn put_into_stream(&mut self, session: SessionId, item: StreamItem) {
@@ -298,6 +317,7 @@ impl Sequencer {
             self.health.set(Health::Failed(cause));
         }
         self.streams.clear();
+        self.attaching.clear();
         if let Err(error) = self.journal.close() {
             self.health.set(Health::Failed(chain(&error)));
         }
@@ -346,6 +366,7 @@ impl Sequencer {
         self.hand_over();
         self.refuse_waiting();
         self.streams.clear();
+        self.attaching.clear();
         // Later calls are refused with the cause, until the last handle is gone or closes. It may have asked to stop in the
         // very round that failed.
         let done = loop {

@@ -33,12 +33,14 @@ pub(super) enum Change<'a, V> {
 pub(super) struct Cache<K, V> {
     slots: HashMap<K, Slot<V>>,
     capacity: usize,
+    /// Rows from which on another sweep is worth its time.
+    crowded_at: usize,
 }
 
 impl<K: Eq + Hash + Clone, V> Cache<K, V> {
     /// A cache that lets go of unchanged rows once it holds more than `capacity`.
     pub(super) fn new(capacity: usize) -> Self {
-        Self { slots: HashMap::new(), capacity }
+        Self { slots: HashMap::new(), capacity, crowded_at: crowd(capacity) }
     }
 
     /// Whether the row, or its absence, is in memory. Marks it as used.
@@ -80,6 +82,14 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
         (&mut slot.value, first)
     }
 
+    /// The row is to be gone, also from state, whether or not it is in memory. Whether `generation` hears of a change of
+    /// it for the first time.
+    pub(super) fn remove(&mut self, key: K, generation: Generation) -> bool {
+        let slot = self.slots.entry(key).or_insert(Slot { value: None, stored: true, changed_in: 0, used: true });
+        slot.value = None;
+        std::mem::replace(&mut slot.changed_in, generation) != generation
+    }
+
     /// The row, for bookkeeping that no checkpoint needs to hear of.
     pub(super) fn get_mut(&mut self, key: &K) -> Option<&mut V> {
         self.slots.get_mut(key).and_then(|slot| slot.value.as_mut())
@@ -104,11 +114,23 @@ impl<K: Eq + Hash + Clone, V> Cache<K, V> {
         self.slots.retain(|key, slot| {
             slot.changed_in > finished || std::mem::take(&mut slot.used) || keep(key, slot.value.as_ref())
         });
+        // Where little could go, as much has to come before it is looked at again.
+        self.crowded_at = crowd(self.capacity.max(self.slots.len()));
+    }
+
+    /// Whether there is so much more than the limit, or than a sweep had left, that it is time for the next.
+    pub(super) fn is_crowded(&self) -> bool {
+        self.slots.len() > self.crowded_at
     }
 
     pub(super) fn len(&self) -> usize {
         self.slots.len()
     }
+}
+
+/// A quarter more, and never so little that sweeps follow one another closely.
+const fn crowd(rows: usize) -> usize {
+    rows.saturating_add(rows / 4).saturating_add(64)
 }
 
 #[cfg(test)]
@@ -138,6 +160,28 @@ mod tests {
         *cache.change(1, 3).0 = None;
         assert!(matches!(cache.freeze(&1), Change::Delete));
         assert!(matches!(cache.freeze(&1), Change::Nothing));
+    }
+
+    #[test]
+    fn a_row_that_is_only_in_state_is_deleted_there() {
+        let mut cache: Cache<_, u8> = Cache::new(10);
+        assert!(cache.remove(1, 1));
+        assert!(!cache.remove(1, 1), "told once");
+        assert!(matches!(cache.freeze(&1), Change::Delete));
+    }
+
+    #[test]
+    fn what_is_only_looked_for_crowds_the_cache_and_a_second_sweep_clears_it() {
+        let mut cache: Cache<_, u8> = Cache::new(100);
+        for round in 0..10_u32 {
+            (round * 1_000..round * 1_000 + 1_000).for_each(|key| {
+                cache.admit(key, None);
+                if cache.is_crowded() {
+                    cache.sweep(0, |_, _| false);
+                }
+            });
+            assert!(cache.len() < 500, "{}", cache.len());
+        }
     }
 
     #[test]

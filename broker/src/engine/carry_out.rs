@@ -37,9 +37,8 @@ impl Engine {
                 self.detach(session, of);
                 Ok(Reply::Done)
             }
-            Command::Credit(session, messages, bytes) => {
-                self.seen(now, session);
-                self.credit(session, messages, bytes);
+            Command::Credit(session, stream, messages, bytes) => {
+                self.credit(now, session, stream, messages, bytes);
                 Ok(Reply::Done)
             }
             Command::Heartbeat(session) => self.heartbeat(now, &session, turn),

@@ -36,7 +36,7 @@ pub(crate) enum Command {
     /// The stream of this ticket is gone. The session lives on until its timeout.
     Detach(SessionId, Ticket),
     /// The stream may take so many more messages and bytes.
-    Credit(SessionId, u32, u64),
+    Credit(SessionId, Ticket, u32, u64),
     /// The session is alive.
     Heartbeat(SessionRef),
     /// The session ends.
@@ -159,6 +159,8 @@ pub(crate) enum Out {
     Deliver(SessionId, Vec<DeliveryMeta>),
     /// A notice for the session's stream.
     Notice(SessionId, Notice),
+    /// The session's stream, opened with this ticket, has ended with it, or with its next fetch.
+    StreamOver(SessionId, Ticket),
 }
 
 /// One stored message.

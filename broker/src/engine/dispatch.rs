@@ -48,6 +48,7 @@ impl Engine {
         for no in tracked {
             self.dispatch_group(now, no, &mut left, turn);
         }
+        self.more_to_dispatch = left == 0;
         self.answer_fetches(now, turn);
     }
 
@@ -131,7 +132,8 @@ impl Engine {
             None => None,
         };
         let passed = |how| Entry::HeadPassed { partition: key, offset, how, at: now };
-        let unbegun = row.is_none_or(|row| row.begin.is_none());
+        // What is begun is a request; whatever else names its execution keeps its own time.
+        let unbegun = !head.is_request || row.is_none_or(|row| row.begin.is_none());
         let expired = head
             .is_request
             .then_some(execution)

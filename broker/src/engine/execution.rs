@@ -64,8 +64,11 @@ impl Engine {
             return Ok(BeginResult::InProgress { group, since: begin.at });
         }
         let token = self.memory.counters.epoch.next();
-        let effect =
-            self.memory.heads.get(&(live.key.channel, lease.offset)).map_or_else(Default::default, |head| head.effect);
+        let (effect, deadline) = self
+            .memory
+            .heads
+            .get(&(live.key.channel, lease.offset))
+            .map_or_else(Default::default, |head| (head.effect, head.deadline));
         self.emit(
             turn,
             Entry::Begun {
@@ -76,6 +79,7 @@ impl Engine {
                 token,
                 effect,
                 at: now,
+                deadline,
             },
         );
         Ok(BeginResult::Ok { fencing_token: token })

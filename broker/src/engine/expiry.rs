@@ -17,7 +17,8 @@ impl Engine {
     /// When [`Engine::tick`] may have something to do next; never later than that.
     pub(crate) fn next_due(&self) -> Option<UnixMillis> {
         let partitions = self.memory.due.first().map(|(at, _)| *at);
-        self.live.first_due().into_iter().chain(partitions).min()
+        let at_once = self.more_to_dispatch.then_some(self.memory.time);
+        self.live.first_due().into_iter().chain(partitions).chain(at_once).min()
     }
 
     pub(super) fn expire(&mut self, now: UnixMillis, turn: &mut Turn) {

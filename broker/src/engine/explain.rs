@@ -35,6 +35,9 @@ fn verdict(x: &Execution, completed_refused: bool) -> Verdict {
         ExecutionState::Unknown => Verdict::EffectUnknown,
         ExecutionState::Begun if x.begin.as_ref().is_some_and(|begin| begin.live) => Verdict::InProgress,
         ExecutionState::Begun => Verdict::EffectUnknown,
+        // Its begins were withdrawn, and one of those who began reports all the same that it was done.
+        ExecutionState::Requested | ExecutionState::Expired if completed_refused => Verdict::Contradiction,
+        ExecutionState::Requested | ExecutionState::Expired if x.begins > 0 => Verdict::NoEffectReported,
         ExecutionState::Requested | ExecutionState::Expired => Verdict::NeverBegun,
     }
 }
@@ -72,6 +75,9 @@ fn summary(x: &Execution, verdict: Verdict) -> String {
             )
         }
         Verdict::ReportedOnly => format!("{} {reported}, without a begin", x.state.name()),
+        Verdict::NoEffectReported if x.state.definite().is_none() => {
+            format!("begun {}, and withdrawn each time: nothing was done, by their word", times(x.begins.into()))
+        }
         Verdict::NoEffectReported => format!("begun, and {} {reported}", x.state.name()),
         Verdict::EffectUnknown => format!(
             "begun or tried, and nobody knows what became of it ({})",

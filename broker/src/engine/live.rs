@@ -88,9 +88,19 @@ impl Live {
         self.notices.push(notice);
     }
 
-    /// Whether a message of that weight may be handed to it.
+    /// Whether it may be handed anything: it has somewhere to put it, and credit.
+    pub(super) const fn is_roomy(&self) -> bool {
+        let takes = match self.stream {
+            Some(_) => self.credit.bytes > 0,
+            None => self.fetch.is_some(),
+        };
+        takes && self.credit.messages > 0
+    }
+
+    /// Whether a message of that weight may be handed to it; `first`: it would be the first of a fetch's answer, which
+    /// always fits.
     pub(super) const fn has_room(&self, weight: Weight, first: bool) -> bool {
-        self.credit.messages > 0 && (first || self.credit.bytes >= self.cost(weight))
+        self.is_roomy() && (self.stream.is_some() || first || self.credit.bytes >= self.cost(weight))
     }
 
     /// A message of that weight is handed to it.
@@ -118,7 +128,9 @@ mod tests {
     const WHOLE: u64 = 120 + DELIVERY_BYTES_MAX;
 
     fn live(bytes: u64, stream: Option<Ticket>) -> Live {
-        Live { credit: Credit { messages: 2, bytes }, stream, ..Live::default() }
+        let fetch = WaitingFetch { ticket: 2, until: UnixMillis(9), held: HeldAnswer::default(), overdue: false };
+        let fetch = stream.is_none().then_some(fetch);
+        Live { credit: Credit { messages: 2, bytes }, stream, fetch, ..Live::default() }
     }
 
     #[test]
@@ -137,6 +149,14 @@ mod tests {
         assert!(streaming.has_room(WEIGHT, false));
         streaming.charge(WEIGHT);
         assert_eq!(streaming.credit, Credit { messages: 1, bytes: 0 });
+        assert!(!streaming.has_room(WEIGHT, true), "nothing comes where no bytes are left");
+        assert!(live(1, Some(1)).has_room(WEIGHT, false), "a large message passes while any are left");
+    }
+
+    #[test]
+    fn whoever_has_neither_a_stream_nor_a_fetch_is_handed_nothing() {
+        let silent = Live { credit: Credit { messages: 2, bytes: 1000 }, ..Live::default() };
+        assert!(!silent.has_room(WEIGHT, true));
     }
 
     #[test]

@@ -85,7 +85,7 @@ impl LiveSessions {
                 self.overdue.remove(&id)
             };
         }
-        let (group, roomy) = (entry.live.group, entry.live.credit.messages > 0);
+        let (group, roomy) = (entry.live.group, entry.live.is_roomy());
         if roomy != std::mem::replace(&mut entry.roomy, roomy) {
             self.set_roomy(group, id, roomy);
         }
@@ -197,7 +197,10 @@ mod tests {
         let mut sessions = sessions(100);
         assert!(!sessions.has_roomy(GROUP));
         for id in 0..100 {
-            sessions.change(SessionId(id), |live| live.credit = Credit { messages: 1, bytes: 1 });
+            sessions.change(SessionId(id), |live| {
+                live.stream = Some(1);
+                live.credit = Credit { messages: 1, bytes: 1 };
+            });
         }
         let first = sessions.candidates(GROUP);
         let second = sessions.candidates(GROUP);

@@ -74,6 +74,8 @@ pub(crate) struct Engine {
     waiting_for: HashMap<RowKey, Vec<crate::journal::entry::PartitionKey>>,
     draining: bool,
     storage_full: bool,
+    /// The last turn looked at as much as a turn may, and there may be more.
+    more_to_dispatch: bool,
 }
 
 impl Engine {
@@ -99,6 +101,7 @@ impl Engine {
             waiting_for: HashMap::new(),
             draining: false,
             storage_full: false,
+            more_to_dispatch: false,
         }
     }
 
@@ -195,6 +198,11 @@ impl Engine {
     /// The checkpoint of this generation is durable.
     pub(crate) fn checkpoint_finished(&mut self, generation: u64) {
         self.memory.checkpoint_finished(generation);
+    }
+
+    /// Whether it is time for [`Engine::sweep`].
+    pub(crate) fn is_crowded(&self) -> bool {
+        self.memory.is_crowded()
     }
 
     /// Lets go of rows beyond the limits.

@@ -26,23 +26,17 @@ impl Engine {
         self.refuse_when_draining()?;
         self.join(now, session, turn)?;
         let held = self.settle_held(now, session, turn);
-        // One fetch at a time: the caller of an earlier one has given it up.
+        // One fetch at a time, and no stream beside it: whoever used an earlier one has given it up.
         let earlier = self.live.change(session.id, |live| {
-            let earlier = live.fetch.take();
+            let earlier = (live.fetch.take(), live.stream.take());
             live.lease_ms = limits.lease_ms;
             live.credit = Credit::of_fetch(&limits, &held);
             live.fetch = Some(WaitingFetch { ticket, until: now.plus(limits.wait_ms), held, overdue: false });
             earlier
         });
-        if let Some(earlier) = earlier.ok_or_else(stale)? {
-            let reply = Reply::Fetched {
-                deliveries: Vec::new(),
-                waiting: Some(Waiting::AllLeased),
-                held: earlier.held,
-                notices: Vec::new(),
-            };
-            turn.outs.push(Out::Reply(earlier.ticket, reply));
-        }
+        let (fetch, stream) = earlier.ok_or_else(stale)?;
+        give_up(fetch, turn);
+        turn.outs.extend(stream.map(|ticket| Out::StreamOver(session.id, ticket)));
         Ok(None)
     }
 
@@ -66,12 +60,13 @@ impl Engine {
         self.refuse_when_draining()?;
         self.join(now, session, turn)?;
         let held = self.settle_held(now, session, turn);
-        let attached = self.live.change(session.id, |live| {
+        let fetch = self.live.change(session.id, |live| {
             live.stream = Some(ticket);
             live.lease_ms = lease_ms;
             live.credit = Credit::default();
+            live.fetch.take()
         });
-        attached.ok_or_else(stale)?;
+        give_up(fetch.ok_or_else(stale)?, turn);
         Ok(self.joined(now, session.id, held))
     }
 
@@ -84,8 +79,13 @@ impl Engine {
         });
     }
 
-    pub(super) fn credit(&mut self, session: SessionId, messages: u32, bytes: u64) {
+    /// Credit of a stream that is over counts for nothing, and is no word of its session.
+    pub(super) fn credit(&mut self, now: UnixMillis, session: SessionId, stream: Ticket, messages: u32, bytes: u64) {
         self.live.change(session, |live| {
+            if live.stream != Some(stream) {
+                return;
+            }
+            live.last_seen = now;
             live.credit.messages = live.credit.messages.saturating_add(messages);
             live.credit.bytes = live.credit.bytes.saturating_add(bytes);
         });
@@ -124,10 +124,9 @@ impl Engine {
             }
         }
         self.emit(turn, Entry::SessionEnded { id });
-        if let Some(live) = self.live.remove(id)
-            && let Some(fetch) = live.fetch
-        {
-            turn.outs.push(Out::Reply(fetch.ticket, Reply::Refused(stale())));
+        if let Some(live) = self.live.remove(id) {
+            turn.outs.extend(live.fetch.map(|fetch| Out::Reply(fetch.ticket, Reply::Refused(stale()))));
+            turn.outs.extend(live.stream.map(|ticket| Out::StreamOver(id, ticket)));
         }
     }
 
@@ -288,6 +287,14 @@ impl Engine {
     /// The session spoke, by whatever call.
     pub(super) fn seen(&mut self, now: UnixMillis, session: SessionId) {
         self.live.change(session, |live| live.last_seen = now);
+    }
+}
+
+/// Answers a fetch whose session asks in another way now.
+fn give_up(fetch: Option<WaitingFetch>, turn: &mut Turn) {
+    if let Some(fetch) = fetch {
+        let (deliveries, waiting, notices) = (Vec::new(), Some(Waiting::AllLeased), Vec::new());
+        turn.outs.push(Out::Reply(fetch.ticket, Reply::Fetched { deliveries, waiting, held: fetch.held, notices }));
     }
 }
 

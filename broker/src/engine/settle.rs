@@ -131,7 +131,7 @@ impl Engine {
         let head = self.memory.heads.get(&(live.key.channel, live.offset()))?;
         let tenant = &self.memory.channels.get(&live.key.channel)?.tenant;
         let row = head.execution(self.memory.hasher, tenant).and_then(|x| self.memory.executions.get(&x));
-        let begun = row.is_some_and(|row| row.begin.is_some());
+        let begun = head.is_request && row.is_some_and(|row| row.begin.is_some());
         // Its deadline ends what was begun; for those who only watch that is none of theirs.
         let concerns = !begun || live.lease.execution.is_some();
         self.goes(live, !begun).filter(|_| concerns).map(|(at, _)| at)

@@ -23,8 +23,9 @@ impl Engine {
                     Selector::Channel { tenant, .. } | Selector::Tenant(tenant) => Some(tenant.clone()),
                     Selector::All => None,
                 };
-                let want = Want::Names { group: no, policy: group.row.policy, tenant, after: scan.names_after.clone() };
-                return self.want(turn, want);
+                let (policy, after) = (group.row.policy, scan.names_after.clone());
+                let finished = self.memory.finished;
+                return self.want(turn, Want::Names { group: no, policy, tenant, after, finished });
             }
             let Some(channel) = self.memory.next_listed(no) else { return };
             for key in [RowKey::Channel(channel), RowKey::Cursor(no, channel)] {
@@ -76,17 +77,22 @@ impl Engine {
                     searching.into_iter().for_each(|no| self.search_backlog(no, turn));
                 }
             }
-            Arrival::Names { group, policy, after, mut names, through } => {
+            Arrival::Names { group, policy, after, mut names, through, finished } => {
                 let tenant = self.memory.groups.get(&group).and_then(|g| match &g.row.spec.selector {
                     Selector::Channel { tenant, .. } | Selector::Tenant(tenant) => Some(tenant.clone()),
                     Selector::All => None,
                 });
-                self.wanted.remove(&Want::Names { group, policy, tenant, after: after.clone() });
-                let unsaved = self.memory.unsaved_names_between(policy, after.as_ref(), through.as_ref());
-                names.extend(unsaved);
-                names.sort();
-                names.dedup();
-                self.memory.names_listed(group, names, through);
+                self.wanted.remove(&Want::Names { group, policy, tenant, after: after.clone(), finished });
+                let scan = self.memory.groups.get(&group).and_then(|g| g.scan.as_ref());
+                let expected = scan.is_some_and(|scan| !scan.names_done && scan.names_after == after);
+                // As with tasks, a page read across the end of a checkpoint may lack names.
+                if expected && finished == self.memory.finished {
+                    let unsaved = self.memory.unsaved_names_between(policy, after.as_ref(), through.as_ref());
+                    names.extend(unsaved);
+                    names.sort();
+                    names.dedup();
+                    self.memory.names_listed(group, names, through);
+                }
                 self.search_backlog(group, turn);
             }
             Arrival::Tasks { group, channel, page, finished } => {

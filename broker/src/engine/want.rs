@@ -15,7 +15,8 @@ pub(crate) enum Want {
     /// One row.
     Row(RowKey),
     /// A page of channel names of a policy (of one tenant in it), for a group's backlog.
-    Names { group: GroupNo, policy: PolicyNo, tenant: Option<String>, after: Option<(String, String)> },
+    /// `finished` as with tasks.
+    Names { group: GroupNo, policy: PolicyNo, tenant: Option<String>, after: Option<(String, String)>, finished: u64 },
     /// A page of a channel's tasks, for a group's backlog. `finished` is the last finished checkpoint when it was asked
     /// for: a page read across the end of a checkpoint may lack what that checkpoint took out of memory.
     Tasks { group: GroupNo, channel: ChannelNo, after: Option<TaskHash>, finished: u64 },
@@ -55,6 +56,7 @@ pub(crate) enum Arrival {
         names: Vec<(String, String, ChannelNo)>,
         /// All names up to this one are in the page (`None`: up to the last).
         through: Option<(String, String)>,
+        finished: u64,
     },
     Tasks {
         group: GroupNo,

@@ -121,6 +121,8 @@ pub(crate) enum Entry {
         token: Epoch,
         effect: Effect,
         at: UnixMillis,
+        /// Of the message it was begun with.
+        deadline: Option<UnixMillis>,
     },
     /// The standing begin is withdrawn: nothing happened.
     BeginWithdrawn { execution: ExecutionHash, at: UnixMillis },

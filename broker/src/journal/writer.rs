@@ -12,6 +12,7 @@ use super::segments::Segments;
 use super::spares::Spares;
 use super::submission::{Frame, Placements, Submission};
 use crate::model::{Lsn, UnixMillis};
+use crate::telemetry::metrics;
 use std::collections::VecDeque;
 use std::error::Error;
 use std::io;
@@ -232,6 +233,9 @@ impl Writer {
         let batch = &mut self.batch;
         let written = self.active.write(&mut batch.buffer, batch.frame_count, batch.first_lsn, batch.broker_time);
         written.map_err(failed("write"))?;
+        if batch.frame_count > 0 {
+            metrics::group_written(batch.frame_count);
+        }
         self.written = Lsn(self.next_lsn.get().saturating_sub(1));
         self.unsynced = true;
         self.witness_due = None;
@@ -259,7 +263,9 @@ impl Writer {
 
     fn sync_file(&mut self) -> Result<(), JournalError> {
         if self.unsynced {
+            let begun = now();
             self.active.sync().map_err(failed("sync"))?;
+            metrics::journal_synced(now().saturating_duration_since(begun));
             self.unsynced = false;
             self.sync_due = None;
             self.witness_due = Some(now() + WITNESS_AFTER);

@@ -8,6 +8,8 @@ pub(crate) enum Kind {
     Counter,
     /// Goes up and down.
     Gauge,
+    /// How many there were up to each of some bounds, and their sum.
+    Histogram,
 }
 
 impl Kind {
@@ -16,6 +18,7 @@ impl Kind {
         match self {
             Self::Counter => "counter",
             Self::Gauge => "gauge",
+            Self::Histogram => "histogram",
         }
     }
 }
@@ -35,6 +38,10 @@ const fn counter(name: &'static str, labels: &'static [&'static str], help: &'st
 
 const fn gauge(name: &'static str, labels: &'static [&'static str], help: &'static str) -> Metric {
     Metric { name, kind: Kind::Gauge, labels, help }
+}
+
+const fn histogram(name: &'static str, labels: &'static [&'static str], help: &'static str) -> Metric {
+    Metric { name, kind: Kind::Histogram, labels, help }
 }
 
 const NONE: &[&str] = &[];
@@ -73,6 +80,21 @@ pub(crate) const COUNTED: [Metric; 9] = [
     FENCED_CALLS,
     DATA_LOSS,
     CONNECTIONS_REFUSED,
+];
+
+// The journal's writer, counted by this process.
+pub(crate) const JOURNAL_SYNC: Metric =
+    histogram("weir_journal_sync_seconds", NONE, "How long a sync of the journal took.");
+pub(crate) const GROUP_COMMIT_FRAMES: Metric = histogram(
+    "weir_group_commit_frames",
+    NONE,
+    "Commands that one group of the journal holds, and one sync makes durable.",
+);
+
+/// The histograms, each with its bounds: from a fast NVMe disk to one in trouble, and from no sharing to all of it.
+pub(crate) const OBSERVED: [(Metric, &[f64]); 2] = [
+    (JOURNAL_SYNC, &[0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0]),
+    (GROUP_COMMIT_FRAMES, &[1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0]),
 ];
 
 // Groups, from the snapshot. `tenant` is the group's scope.
@@ -171,13 +193,15 @@ mod tests {
 
     #[test]
     fn names_are_unique_and_counters_end_in_total() {
-        let mut names: Vec<_> = ALL.iter().chain(&COUNTED).map(|metric| metric.name).collect();
-        for metric in ALL.iter().chain(&COUNTED) {
+        let observed = OBSERVED.map(|(metric, _)| metric);
+        let every = || ALL.iter().chain(&COUNTED).chain(&observed);
+        let mut names: Vec<_> = every().map(|metric| metric.name).collect();
+        for metric in every() {
             assert_eq!(metric.name.ends_with("_total"), metric.kind == Kind::Counter, "{}", metric.name);
             assert!(metric.name.starts_with("weir_") || metric.name.starts_with("process_"), "{}", metric.name);
         }
         names.sort_unstable();
         names.dedup();
-        assert_eq!(names.len(), ALL.len() + COUNTED.len());
+        assert_eq!(names.len(), every().count());
     }
 }

@@ -1,8 +1,9 @@
-//! Counters of calls, through the `metrics` facade: nothing is counted unless a recorder is installed.
+//! Counters of calls and measurements of the journal, through the `metrics` facade: nothing is counted unless a recorder is installed.
 
 use super::catalogue as m;
 use crate::model::{BeginResult, ChannelRef, CompleteResult, PublishResult, Published, Refusal, SettleResult};
-use metrics::counter;
+use metrics::{counter, histogram};
+use std::time::Duration;
 
 const RESULT: &str = "result";
 const LEASE_LOST: &str = "lease_lost";
@@ -26,6 +27,16 @@ fn counted(metric: m::Metric, channel: &ChannelRef) -> metrics::Counter {
 /// A message that was confirmed cannot be read.
 pub(crate) fn data_lost() {
     counter!(m::DATA_LOSS.name).increment(1);
+}
+
+/// The journal was synced.
+pub(crate) fn journal_synced(took: Duration) {
+    histogram!(m::JOURNAL_SYNC.name).record(took.as_secs_f64());
+}
+
+/// A group of so many frames was written.
+pub(crate) fn group_written(frames: u32) {
+    histogram!(m::GROUP_COMMIT_FRAMES.name).record(f64::from(frames));
 }
 
 /// A connection to a port (`grpc`, `http`) was one too many.

@@ -30,8 +30,17 @@ impl AdminService for Admin {
         &self,
         _request: Request<wire::GetStatusRequest>,
     ) -> Result<Response<wire::GetStatusResponse>, Status> {
-        let now = self.broker.status().await;
-        answered(now.map(|now| self.told(now)))
+        match (self.broker.status().await, self.broker.health()) {
+            // Its numbers are gone with it; that it failed, and why, is what there is to say.
+            (Err(_), Health::Failed(cause)) => Ok(Response::new(wire::GetStatusResponse {
+                version: env!("CARGO_PKG_VERSION").to_owned(),
+                state: wire::ServerState::Failed.into(),
+                failure: cause,
+                started_unix_ms: self.started.at.get(),
+                ..Default::default()
+            })),
+            (now, _) => answered(now.map(|now| self.told(now))),
+        }
     }
 
     async fn audit(&self, request: Request<wire::AuditRequest>) -> Result<Response<wire::AuditResponse>, Status> {

@@ -141,14 +141,13 @@ impl Memory {
                 let row = self.head_row(*partition, *offset);
                 self.set_delivery(*partition, Some(DeliveryRow { state: DeliveryState::Ready, ..row }));
             }
-            Entry::Begun { execution, partition, offset, epoch, token, effect, at } => {
+            Entry::Begun { execution, partition, offset, epoch, token, effect, at, deadline } => {
                 self.time = self.time.max(*at);
                 self.counters.epoch = self.counters.epoch.max(*token);
-                let deadline = self.executions.get(execution).and_then(|e| e.request.as_ref()).and_then(|r| r.deadline);
                 let member = self.member_of(*partition);
                 self.change_lease(*partition, *epoch, |lease| {
                     lease.begun = Some(*token);
-                    lease.deadline = deadline;
+                    lease.deadline = *deadline;
                 });
                 let begin = BeginRow {
                     partition: *partition,
@@ -240,7 +239,8 @@ impl Memory {
         let Some(channel) = slot else { return };
         let (policy, tenant, agent) = (channel.policy, channel.tenant.clone(), channel.agent.clone());
         let last_latest = self.policies.get(&policy).map_or(Lsn(0), |p| p.last_latest);
-        if channel.last_publish_lsn < last_latest && channel.last_publish_lsn > Lsn(0) {
+        // Also at a channel's first publish: to a group made before it, all of it is later.
+        if channel.last_publish_lsn < last_latest {
             channel.latest_marks.push((last_latest, channel.head));
         }
         channel.head = Offset(first.get() + count);
@@ -422,13 +422,11 @@ impl Memory {
     fn remember_settle(&mut self, epoch: Epoch, record: SettledRecord, at: UnixMillis) {
         let block = settles_block(epoch);
         let (slot, fresh) = self.settles.change(block, self.generation);
-        let new = slot.is_none();
         let row = slot.get_or_insert_default();
         row.last_at = row.last_at.max(at);
         row.ended.insert(epoch, record);
-        if new {
-            self.settle_blocks.push_back(block);
-        }
+        let last_at = row.last_at;
+        self.settle_blocks.insert(block, last_at);
         self.mark_cached(fresh, || RowKey::Settles(block));
     }
 

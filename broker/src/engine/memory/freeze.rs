@@ -156,6 +156,18 @@ impl Memory {
         self.unsaved_executions.retain(|_, changed| *changed > finished);
     }
 
+    /// Whether there are so many more rows than the limits allow that they should go before the next checkpoint.
+    pub(in crate::engine) fn is_crowded(&self) -> bool {
+        self.names.is_crowded()
+            || self.channels.is_crowded()
+            || self.tasks.is_crowded()
+            || self.pairs.is_crowded()
+            || self.settles.is_crowded()
+            || self.totals.is_crowded()
+            || self.heads.is_crowded()
+            || self.executions.is_crowded()
+    }
+
     /// Lets go of rows that nothing needs, where there are more than the limits allow.
     pub(in crate::engine) fn sweep(&mut self) {
         let finished = self.finished;
@@ -184,14 +196,11 @@ impl Memory {
     }
 
     fn forget_settles(&mut self) {
-        while let Some(&block) = self.settle_blocks.front() {
-            let old = self.settles.get(&block).is_none_or(|row| self.time.since(row.last_at) > SETTLES_REMEMBERED_MS);
-            if !old {
-                break;
-            }
-            self.settle_blocks.pop_front();
-            let (slot, fresh) = self.settles.change(block, self.generation);
-            *slot = None;
+        while let Some(block) = self.settle_blocks.first_entry()
+            && self.time.since(*block.get()) > SETTLES_REMEMBERED_MS
+        {
+            let (block, _) = block.remove_entry();
+            let fresh = self.settles.remove(block, self.generation);
             self.mark_cached(fresh, || RowKey::Settles(block));
         }
     }

@@ -4,7 +4,7 @@ use super::{GroupChannel, Loaded, Memory, Pending, SessionMemory, TaskMemory};
 use crate::engine::row_key::RowKey;
 use crate::engine::want::{Loaded as Row, TaskPage};
 use crate::journal::entry::{PartitionKey, TaskHash};
-use crate::model::{ChannelNo, GroupNo, Offset, PolicyNo, Start};
+use crate::model::{ChannelNo, GroupNo, Offset, PolicyNo, Start, UnixMillis};
 use crate::state::rows::{self, CursorRow, DeliveryRow, GroupRow, PolicyRow, RowError, SessionRow, TaskRow};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ pub(crate) struct Resident {
     pub(crate) sessions: Vec<(crate::model::SessionId, SessionRow)>,
     pub(crate) deliveries: Vec<(PartitionKey, DeliveryRow)>,
     /// Blocks of ended leases that are stored.
-    pub(crate) settle_blocks: Vec<u64>,
+    pub(crate) settle_blocks: Vec<(u64, UnixMillis)>,
 }
 
 impl Memory {

@@ -24,7 +24,7 @@ use crate::model::{ChannelNo, Epoch, GroupNo, GroupRef, Lsn, Offset, PolicyNo, S
 use crate::state::rows::{
     ChannelRow, DedupRow, ExecutionRow, PolicyRow, SessionRow, SettleBlockRow, TaskMessage, TotalsRow,
 };
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 /// How many rows of each kind stay in memory though nothing needs them.
@@ -135,7 +135,7 @@ pub(super) struct Memory {
     pub(super) heads: Cache<(ChannelNo, Offset), Arc<MessageHead>>,
 
     /// Blocks of ended leases, oldest first.
-    settle_blocks: VecDeque<u64>,
+    settle_blocks: BTreeMap<u64, UnixMillis>,
     /// The checkpoint that present changes will be part of.
     generation: Generation,
     /// The last finished one.
@@ -175,7 +175,7 @@ impl Memory {
             settles: Cache::new(limits.executions / 16),
             totals: Cache::new(limits.channels),
             heads: Cache::new(limits.heads),
-            settle_blocks: VecDeque::new(),
+            settle_blocks: BTreeMap::new(),
             generation: 1,
             finished: 0,
             dirty: Vec::new(),

@@ -341,3 +341,52 @@ fn members_of_a_group_that_does_not_execute_cannot_begin() {
     assert_eq!(world.done(&watcher, &delivery), SettleResult::Ok);
     assert_eq!(world.explain("x").execution.deliveries_total, 0, "only executing groups count");
 }
+
+#[test]
+fn a_begin_has_the_deadline_of_the_message_it_was_made_with() {
+    let mut world = World::new();
+    let soon = world.now.get() + 10_000;
+    world.publish(vec![request("t", "x").with(|m| m.deadline_unix_ms = soon)]);
+    world.publish(vec![request("u", "x").with(|m| {
+        m.message_id = "again".to_owned();
+        m.deadline_unix_ms = soon + 20_000;
+    })]);
+    world.pass(11_000);
+    let member = SessionRef { timeout_ms: 600_000, ..session(1) };
+    let got = world.fetch(&member, 2);
+    // In the first request's task there is only weir's note that it is over.
+    let again = got.iter().find(|d| &*d.task_id == "u").unwrap();
+    world.begun(&member, again);
+    world.pass(1_000);
+    assert_eq!(world.explain("x").execution.state, ExecutionState::Begun);
+    world.pass(19_000);
+    assert_eq!(world.explain("x").execution.state, ExecutionState::Unknown, "its own deadline counts");
+}
+
+#[test]
+fn s12_what_only_names_a_begun_execution_keeps_its_own_time() {
+    let mut world = World::new();
+    world.publish(vec![request("t", "x")]);
+    let member = SessionRef { timeout_ms: 600_000, ..session(1) };
+    let got = world.fetch(&member, 1);
+    world.begun(&member, &got[0]);
+    world.publish(vec![event("u", "about x").with(|m| {
+        m.execution_id = "x".to_owned();
+        m.ttl_ms = 1_000;
+    })]);
+    world.pass(2_000);
+    assert!(world.fetch(&member, 1).is_empty());
+    assert_eq!(world.audit("g").info.counts.gone_total(), 1);
+}
+
+#[test]
+fn a_withdrawn_begin_whose_holder_says_it_was_done_is_a_contradiction_and_alone_is_no_effect() {
+    let (mut world, dead, delivery, token) = begun_and_lost(false, Effect::Unsafe);
+    world.resolve("x", None).unwrap();
+    let story = world.explain("x");
+    assert_eq!(story.verdict, Verdict::NoEffectReported);
+    assert!(story.summary.contains("begun once, and withdrawn"), "{}", story.summary);
+    let late = world.complete(&dead, &delivery, "x", token, FinalState::Completed);
+    assert_eq!(late, CompleteResult::Fenced);
+    assert_eq!(world.explain("x").verdict, Verdict::Contradiction);
+}

@@ -207,7 +207,7 @@ impl World {
         self.keep(turn);
     }
 
-    fn keep(&mut self, turn: Turn) {
+    pub(super) fn keep(&mut self, turn: Turn) {
         let mut wants = VecDeque::from(turn.wants.clone());
         self.journal_turn(turn);
         while let Some(want) = wants.pop_front() {
@@ -303,6 +303,10 @@ impl World {
         for (key, value) in self.rows(Family::Deliveries) {
             resident.deliveries.push((rows::parse_delivery_key(&key).unwrap(), rows::decode(&value).unwrap()));
         }
+        for (key, value) in self.rows(Family::Settles) {
+            let row: rows::SettleBlockRow = rows::decode(&value).unwrap();
+            resident.settle_blocks.push((u64::from_be_bytes(key.try_into().unwrap()), row.last_at));
+        }
         let (lsn, time, counters) = applied.map_or((Lsn(0), UnixMillis(0), Counters::default()), |row| {
             let counters = Counters {
                 epoch: row.epoch,
@@ -337,7 +341,7 @@ impl World {
         self.replies.clear();
     }
 
-    fn rows(&self, family: Family) -> Vec<(Vec<u8>, Bytes)> {
+    pub(super) fn rows(&self, family: Family) -> Vec<(Vec<u8>, Bytes)> {
         self.store.scan(family, Scan { prefix: &[], after: None, limit: 4096 }).unwrap()
     }
 

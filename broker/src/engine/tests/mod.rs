@@ -7,4 +7,6 @@ mod groups;
 mod harness;
 mod publishing;
 mod restarts;
+mod searching;
+mod streams;
 mod unreadable;

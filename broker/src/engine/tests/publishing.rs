@@ -286,3 +286,19 @@ fn the_story_dates_repeats_and_counts_requests() {
     assert_eq!(story.story[0].0, first);
     assert!(story.summary.contains("requested twice") && story.summary.contains("published again once"), "{story:?}");
 }
+
+#[test]
+fn s12_what_is_behind_more_expired_messages_than_a_turn_looks_at_comes_in_the_next_turn() {
+    let mut world = World::new();
+    for n in 0..6 {
+        let expiring = |k| event("t", &format!("{n}-{k}")).with(|m| m.ttl_ms = 1_000);
+        world.publish((0..1_000).map(expiring).collect());
+    }
+    world.pass(2_000);
+    world.publish(vec![event("t", "last")]);
+    let waiting = world.start_fetch(&session(1), 1, 20_000);
+    assert!(world.engine.next_due().is_some_and(|due| due <= world.now), "there is more to do at once");
+    world.pass(0);
+    assert_eq!(world.fetched(waiting).expect("it waits no longer").len(), 1);
+    assert_eq!(world.audit("g").info.counts.gone_total(), 6_000);
+}

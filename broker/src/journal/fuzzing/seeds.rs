@@ -155,7 +155,16 @@ fn ledger() -> Vec<Entry> {
     let (epoch, token, effect) = (Epoch(300), Epoch(302), Effect::Unsafe);
     let state = FinalState::Completed;
     vec![
-        Entry::Begun { execution, partition: PARTITION, offset: Offset(40), epoch, token, effect, at: AT },
+        Entry::Begun {
+            execution,
+            partition: PARTITION,
+            offset: Offset(40),
+            epoch,
+            token,
+            effect,
+            at: AT,
+            deadline: Some(AT),
+        },
         Entry::BeginWithdrawn { execution, at: AT },
         Entry::BecameUnknown { execution, reason: UnknownReason::LeaseLost, text: text.clone(), at: AT },
         Entry::Reported {

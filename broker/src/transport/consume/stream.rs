@@ -215,7 +215,10 @@ impl Member {
     /// Why the broker ended the stream.
     fn why_over(&self) -> Refusal {
         match self.broker.health() {
-            Health::Serving => Refusal::new(Reason::StaleSession, "the session is over; join again"),
+            Health::Serving => Refusal::new(
+                Reason::StaleSession,
+                "the session is over, or goes on in another stream or by fetches; join again",
+            ),
             Health::Draining => Refusal::new(Reason::Draining, "the broker is going down"),
             Health::Failed(cause) => Refusal::new(Reason::JournalFailed, cause),
             Health::Closed => Refusal::new(Reason::Closed, "the broker is closed"),

@@ -219,3 +219,14 @@ async fn s21_members_are_told_of_the_drain_and_their_streams_end_as_unavailable(
     drop(member);
     rig.stop().await;
 }
+
+#[tokio::test]
+async fn a_stream_whose_session_leaves_by_another_way_ends_and_says_so() {
+    let rig = Rig::new().await;
+    let group = rig.group("task_events", "g").await;
+    let mut member = Member::join(&rig, session(1, group.clone())).await;
+    rig.consuming().leave(v1::LeaveRequest { session: Some(session(1, group)) }).await.unwrap();
+    let ended = member.message().await.unwrap_err();
+    assert_eq!(ended.code(), Code::Aborted, "{ended}");
+    rig.stop().await;
+}
