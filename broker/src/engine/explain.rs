@@ -37,7 +37,6 @@ fn verdict(x: &Execution, completed_refused: bool) -> Verdict {
         ExecutionState::Begun => Verdict::EffectUnknown,
         // Its begins were withdrawn, and one of those who began reports all the same that it was done.
         ExecutionState::Requested | ExecutionState::Expired if completed_refused => Verdict::Contradiction,
-        ExecutionState::Requested | ExecutionState::Expired if x.begins > 0 => Verdict::NoEffectReported,
         ExecutionState::Requested | ExecutionState::Expired => Verdict::NeverBegun,
     }
 }
@@ -75,15 +74,15 @@ fn summary(x: &Execution, verdict: Verdict) -> String {
             )
         }
         Verdict::ReportedOnly => format!("{} {reported}, without a begin", x.state.name()),
-        Verdict::NoEffectReported if x.state.definite().is_none() => {
-            format!("begun {}, and withdrawn each time: nothing was done, by their word", times(x.begins.into()))
-        }
         Verdict::NoEffectReported => format!("begun, and {} {reported}", x.state.name()),
         Verdict::EffectUnknown => format!(
             "begun or tried, and nobody knows what became of it ({})",
             x.unknown_reason.map_or("no report", |reason| reason.name())
         ),
         Verdict::Contradiction => "the reports contradict each other".to_owned(),
+        Verdict::NeverBegun if x.begins > 0 => {
+            format!("begun {} and withdrawn: no begin stands", times(x.begins.into()))
+        }
         Verdict::NeverBegun if x.state == ExecutionState::Expired => "expired before anybody began".to_owned(),
         Verdict::NeverBegun => "nobody has begun it".to_owned(),
         Verdict::InProgress => "begun, and its holder is still at it".to_owned(),

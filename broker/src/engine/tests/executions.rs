@@ -380,12 +380,12 @@ fn s12_what_only_names_a_begun_execution_keeps_its_own_time() {
 }
 
 #[test]
-fn a_withdrawn_begin_whose_holder_says_it_was_done_is_a_contradiction_and_alone_is_no_effect() {
+fn a_withdrawn_begin_whose_holder_says_it_was_done_is_a_contradiction_and_alone_counts_for_none() {
     let (mut world, dead, delivery, token) = begun_and_lost(false, Effect::Unsafe);
     world.resolve("x", None).unwrap();
     let story = world.explain("x");
-    assert_eq!(story.verdict, Verdict::NoEffectReported);
-    assert!(story.summary.contains("begun once, and withdrawn"), "{}", story.summary);
+    assert_eq!(story.verdict, Verdict::NeverBegun);
+    assert!(story.summary.contains("begun once and withdrawn"), "{}", story.summary);
     let late = world.complete(&dead, &delivery, "x", token, FinalState::Completed);
     assert_eq!(late, CompleteResult::Fenced);
     assert_eq!(world.explain("x").verdict, Verdict::Contradiction);
