@@ -28,7 +28,7 @@ pub(crate) enum Verb {
     /// Ask a running server whether it is ready. Exits with 0 if it is, else with 1.
     Health {
         /// The server's HTTP address.
-        #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7448")]
+        #[arg(long, value_name = "ADDRESS", env = "WEIR_HTTP_LISTEN", default_value = "127.0.0.1:7448")]
         http: SocketAddr,
     },
 }

@@ -59,7 +59,7 @@ pub const SETTINGS: &[Setting] = &[
         key: "http_listen",
         flag: "http-listen",
         env: "WEIR_HTTP_LISTEN",
-        doc: "Address for metrics, health and event streams over HTTP. Port 0 takes a free one.",
+        doc: "Address for metrics and health over HTTP. Port 0 takes a free one.",
         kind: Kind::Address { default: default::HTTP_LISTEN, place: |to| &mut to.http_listen },
     },
     Setting {

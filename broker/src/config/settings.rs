@@ -75,7 +75,7 @@ pub struct Settings {
     pub data_dir: PathBuf,
     /// Address of the gRPC API.
     pub listen: SocketAddr,
-    /// Address for metrics, health and event streams.
+    /// Address for metrics and health.
     pub http_listen: SocketAddr,
     /// Whether addresses that other machines reach may be served without credentials.
     pub insecure: bool,

@@ -101,7 +101,11 @@ pub(crate) const OBSERVED: [(Metric, &[f64]); 2] = [
 pub(crate) const GROUP_DEPTH: Metric =
     gauge("weir_group_depth", GROUP, "Messages still to be settled: waiting, delayed, in flight, held.");
 pub(crate) const GROUP_WAITING: Metric = gauge("weir_group_waiting", GROUP, "Messages not yet handed out.");
-pub(crate) const GROUP_READY: Metric = gauge("weir_group_ready", GROUP, "Messages that could be handed out now.");
+pub(crate) const GROUP_READY: Metric = gauge(
+    "weir_group_ready",
+    GROUP,
+    "Messages that could be handed out now; found by looking, so 0 while no member is there.",
+);
 pub(crate) const GROUP_INFLIGHT: Metric = gauge("weir_group_inflight", GROUP, "Messages under a live lease.");
 pub(crate) const GROUP_DELAYED: Metric = gauge("weir_group_delayed", GROUP, "Messages that wait for a moment.");
 pub(crate) const GROUP_HELD: Metric =

@@ -25,6 +25,7 @@ const KEEP_ALIVE: Duration = Duration::from_secs(10);
 #[derive(Debug, Clone)]
 pub(crate) struct Connection {
     channel: Channel,
+    endpoint: String,
     timeout: Duration,
 }
 
@@ -46,7 +47,7 @@ impl Connection {
             .initial_stream_window_size(4 << 20)
             .initial_connection_window_size(16 << 20)
             .connect_lazy();
-        Ok(Self { channel, timeout: global.timeout.0 })
+        Ok(Self { channel, endpoint: global.endpoint.clone(), timeout: global.timeout.0 })
     }
 
     /// Longest wait for an answer.
@@ -59,7 +60,16 @@ impl Connection {
     /// # Errors
     /// What the broker refused, or that it did not answer.
     pub(crate) async fn call<T>(&self, call: impl Future<Output = Result<Response<T>, Status>>) -> Result<T, Refused> {
-        within(self.timeout, call).await
+        within(self.timeout, call).await.map_err(|refused| self.located(refused))
+    }
+
+    /// A refusal that is not the broker's names where the broker was looked for.
+    pub(crate) fn located(&self, refused: Refused) -> Refused {
+        if refused.reason.is_some() || !refused.is_away() {
+            return refused;
+        }
+        let text = format!("{} (at {}, where weir's gRPC port should be)", refused.text, self.endpoint);
+        Refused { text, ..refused }
     }
 
     /// Publishes messages that were encoded before.

@@ -46,6 +46,11 @@ impl Failure {
         Self::Told(Code::Error, text.into())
     }
 
+    /// The named thing is not there.
+    pub(crate) fn not_found(text: impl Into<String>) -> Self {
+        Self::Told(Code::NotFound, text.into())
+    }
+
     /// A failure of the command line.
     pub(crate) fn usage(text: impl Into<String>) -> Self {
         Self::Told(Code::Usage, text.into())

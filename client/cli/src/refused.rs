@@ -53,6 +53,7 @@ impl Refused {
             tonic::Code::PermissionDenied | tonic::Code::Unauthenticated => Code::Denied,
             tonic::Code::ResourceExhausted => Code::Backpressure,
             tonic::Code::Unavailable | tonic::Code::DeadlineExceeded => Code::Unavailable,
+            _ if self.is_away() => Code::Unavailable,
             _ => Code::Error,
         }
     }
@@ -178,7 +179,9 @@ mod tests {
 
     #[test]
     fn a_broken_connection_is_told_from_a_fault_of_the_broker() {
-        assert!(Refused::from(Status::unknown("transport error")).is_away());
+        let wrong_port = Refused::from(Status::unknown("transport error"));
+        assert!(wrong_port.is_away());
+        assert_eq!(wrong_port.code(), Code::Unavailable);
         assert!(Refused::from(Status::unavailable("tcp connect error")).is_away());
         assert!(!Refused::from(status(tonic::Code::Internal, "INTERNAL")).is_away());
         assert!(!Refused::from(Status::invalid_argument("no")).is_away());

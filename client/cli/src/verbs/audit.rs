@@ -42,8 +42,14 @@ pub(crate) struct Args {
 /// Shows the account of each group.
 ///
 /// # Errors
-/// If the broker denies it, or if an account is not balanced.
+/// If the broker denies it, if there is none of the groups that were named, or if an account is not balanced.
 pub(crate) async fn run(args: Args, connection: &Connection, output: &mut Output) -> Result<(), Failure> {
+    let asked = [
+        args.scope.as_ref().map(|scope| format!("--scope {}", scope.0)),
+        args.policy.as_ref().map(|policy| format!("--policy {policy}")),
+        args.group.as_ref().map(|group| format!("--group {group}")),
+    ];
+    let asked: Vec<_> = asked.into_iter().flatten().collect();
     let mut request = AuditRequest {
         scope: args.scope.map(|scope| scope.0).unwrap_or_default(),
         policy: args.policy.unwrap_or_default(),
@@ -52,10 +58,11 @@ pub(crate) async fn run(args: Args, connection: &Connection, output: &mut Output
         page_token: String::new(),
     };
     let mut list = output.list("groups", COLUMNS);
-    let mut unbalanced = 0_u64;
+    let (mut unbalanced, mut groups) = (0_u64, 0);
     loop {
         let page = connection.call(connection.admin().audit(request.clone())).await?;
         unbalanced += page.groups.iter().map(|group| u64::from(!group.balanced)).sum::<u64>();
+        groups += page.groups.len();
         let records: Vec<_> = page.groups.into_iter().map(record).collect();
         list.page(&records)?;
         if page.next_page_token.is_empty() {
@@ -65,6 +72,10 @@ pub(crate) async fn run(args: Args, connection: &Connection, output: &mut Output
     }
     list.finish(&[("balanced", Tree::Bool(unbalanced == 0))])?;
     match unbalanced {
+        // Asked for by name, and misspelt, it would pass for balanced.
+        0 if groups == 0 && !asked.is_empty() => {
+            Err(Failure::not_found(format!("there is no group with {}", asked.join(" "))))
+        }
         0 => Ok(()),
         1 => Err(Failure::error("the account of a group is not balanced")),
         many => Err(Failure::error(format!("the accounts of {many} groups are not balanced"))),

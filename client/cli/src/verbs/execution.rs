@@ -41,7 +41,7 @@ pub(crate) enum Verb {
     Ls(LsArgs),
     /// Tell the whole story of one execution, and judge it
     Explain(NameArgs),
-    /// End an execution that is not definite by an operator's word; a dry run without --yes
+    /// End an UNKNOWN execution by an operator's word; a dry run without --yes
     Resolve(ResolveArgs),
 }
 
@@ -216,8 +216,14 @@ async fn resolve(args: ResolveArgs, connection: &Connection, output: &mut Output
         .with("by", args.by.as_str());
     if !args.yes {
         let before = get(&args.name, connection).await?;
+        let state = before.state();
+        output.one(&decided(true, decision, before))?;
+        if state != ExecutionState::Unknown {
+            let name = state.as_str_name().trim_start_matches("EXECUTION_STATE_");
+            return Err(Failure::error(format!("dry run: it is {name}; only what is UNKNOWN can be resolved")));
+        }
         eprintln!("dry run: nothing was changed; repeat with --yes to decide");
-        return Ok(output.one(&decided(true, decision, before))?);
+        return Ok(());
     }
     let request = ResolveExecutionRequest {
         tenant: args.name.tenant,

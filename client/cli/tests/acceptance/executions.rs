@@ -129,6 +129,10 @@ async fn an_operators_not_executed_withdraws_the_begin_and_fences_its_holder() {
     assert_eq!(decided["execution"]["begins_withdrawn"], 1, "{decided}");
     let twice = lost.server.weirctl(&[&resolve[..], &evidence, &["--yes"]].concat());
     assert_eq!(twice.status.code(), Some(1), "it is not unknown any more: {}", words_of(&twice));
+    let dry = lost.server.weirctl(&[&resolve[..], &evidence].concat());
+    assert_eq!(dry.status.code(), Some(1), "a dry run approves nothing that would be refused: {}", words_of(&dry));
+    let nobody = lost.server.weirctl(&["audit", "--group", "wrokers"]);
+    assert_eq!(nobody.status.code(), Some(3), "a name that nothing has is not balanced: {}", words_of(&nobody));
 
     lost.crash();
     let mut second = Member::new(&lost.server, &lost.workers, "worker 2");
