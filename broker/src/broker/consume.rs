@@ -1,7 +1,7 @@
 //! Sessions through the handle: fetching, streaming, heartbeats.
 
 use super::answer::chain;
-use super::loading::{read_message, report_unreadable};
+use super::loading::{READ_AGAIN_AFTER, read_message, report_unreadable};
 use super::sequencer::Input;
 use super::{Broker, check_group, received, unexpected};
 use crate::engine::{Command, DeliveryMeta, Reply, Ticket};
@@ -181,10 +181,13 @@ impl Broker {
     async fn read(&self, keys: Vec<(ChannelNo, Offset)>) -> Result<Vec<Result<Bytes, String>>, Refusal> {
         let reader = Arc::clone(&self.shared.reader);
         let read = move || {
+            let mut pauses = READ_AGAIN_AFTER.into_iter();
             // All at once where all is well, one by one to find out what is not.
             match reader.get_many(&keys) {
                 Ok(all) if all.iter().all(Option::is_some) => Ok(all.into_iter().flatten().map(Ok).collect()),
-                _ => keys.iter().map(|(channel, offset)| read_message(&reader, *channel, *offset)).collect(),
+                _ => {
+                    keys.iter().map(|(channel, offset)| read_message(&reader, *channel, *offset, &mut pauses)).collect()
+                }
             }
         };
         tokio::task::spawn_blocking(read)

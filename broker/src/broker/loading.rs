@@ -20,7 +20,7 @@ use std::time::Duration;
 /// Threads that load.
 const THREADS: usize = 2;
 /// When a message is read again that the system would not read.
-const READ_AGAIN_AFTER: [Duration; 4] =
+pub(super) const READ_AGAIN_AFTER: [Duration; 4] =
     [Duration::from_millis(5), Duration::from_millis(50), Duration::from_millis(250), Duration::from_millis(750)];
 /// Rows of one page of a backlog.
 const PAGE_ROWS: usize = 1_024;
@@ -104,7 +104,8 @@ fn load_row(store: &dyn Store, reader: Option<&Reader>, hasher: NameHasher, key:
         RowKey::Head(channel, offset) => {
             let failed = |words: String| LoadError::Message(*channel, *offset, words);
             let reader = reader.ok_or_else(|| failed("asked for before messages can be read".to_owned()))?;
-            let read = read_message(reader, *channel, *offset).map_err(|e| failed(chain(&e)))?;
+            let read = read_message(reader, *channel, *offset, &mut READ_AGAIN_AFTER.into_iter())
+                .map_err(|e| failed(chain(&e)))?;
             let head = read.and_then(|bytes| head_of(hasher, &bytes).map_err(|e| e.to_string()));
             return Ok(match head {
                 Ok(head) => Loaded::Head(head),
@@ -120,7 +121,8 @@ fn load_row(store: &dyn Store, reader: Option<&Reader>, hasher: NameHasher, key:
 
 /// The bytes of a message that was confirmed, or why they cannot be read. Only that message is concerned, whatever the
 /// journal says of it. A system that refuses to read (no file handles, a single I/O error) is asked again for a second
-/// before its word is taken: what is unreadable is set aside, and bytes that are fine should not be.
+/// before its word is taken: what is unreadable is set aside, and bytes that are fine should not be. `pauses` are what is left of
+/// that second, so that many messages on a bad disk share it.
 ///
 /// # Errors
 /// [`ReadError::State`]: the broker cannot go on.
@@ -128,8 +130,8 @@ pub(super) fn read_message(
     reader: &Reader,
     channel: ChannelNo,
     offset: Offset,
+    pauses: &mut impl Iterator<Item = Duration>,
 ) -> Result<Result<Bytes, String>, ReadError> {
-    let mut pauses = READ_AGAIN_AFTER.into_iter();
     loop {
         return match reader.get(channel, offset) {
             Ok(Some(bytes)) => Ok(Ok(bytes)),

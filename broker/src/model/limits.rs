@@ -104,3 +104,6 @@ const _: () = assert!(AGENT_BYTES_MAX <= NAME_BYTES_MAX && POLICY_NAME_BYTES_MAX
 const _: () = assert!(SESSION_TIMEOUT_MS_MIN <= SESSION_TIMEOUT_MS_DEFAULT);
 const _: () = assert!(SESSION_TIMEOUT_MS_DEFAULT <= SESSION_TIMEOUT_MS_MAX);
 const _: () = assert!(ATTEMPTS_DEFAULT <= ATTEMPTS_MAX && PAGE_SIZE_DEFAULT <= PAGE_SIZE_MAX);
+
+/// Connections that the gRPC port serves at a time, where neither its owner nor the limit of open files says less.
+pub const CONNECTIONS_MAX: usize = 1024;

@@ -4,11 +4,11 @@
 //! that leaves it enough.
 
 use rustix::process::{Resource, getrlimit, setrlimit};
+use weir_broker::model::limits;
 
 /// Handles that connections never take: segments, tables of RocksDB, the ports, the process's own.
 const FOR_STORAGE: u64 = 512;
-const CONNECTIONS_MIN: u64 = 16;
-const CONNECTIONS_MAX: u64 = 1024;
+const CONNECTIONS_MIN: usize = 16;
 
 /// Asks the system for all the handles the process may have, and returns how many connections they allow.
 pub(super) fn connections_max() -> usize {
@@ -25,8 +25,8 @@ pub(super) fn connections_max() -> usize {
 
 /// No limit at all is `None`.
 fn share(handles: Option<u64>) -> usize {
-    let share = handles.map_or(CONNECTIONS_MAX, |handles| handles.saturating_sub(FOR_STORAGE).min(CONNECTIONS_MAX));
-    usize::try_from(share.max(CONNECTIONS_MIN)).unwrap_or(usize::MAX)
+    let left = handles.map_or(u64::MAX, |handles| handles.saturating_sub(FOR_STORAGE));
+    usize::try_from(left).unwrap_or(usize::MAX).clamp(CONNECTIONS_MIN, limits::CONNECTIONS_MAX)
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! Counters of calls and measurements of the journal, through the `metrics` facade: nothing is counted unless a recorder is installed.
+//! Counters of calls and measurements of the journal, through the `metrics` facade: nothing is counted unless a recorder
+//! is installed.
 
 use super::catalogue as m;
 use crate::model::{BeginResult, ChannelRef, CompleteResult, PublishResult, Published, Refusal, SettleResult};

@@ -38,8 +38,6 @@ const KEEPALIVE_EVERY: Duration = Duration::from_secs(15);
 const KEEPALIVE_ANSWER: Duration = Duration::from_secs(10);
 /// How long a new connection may take to begin to talk HTTP/2.
 const GREETING_WITHIN: Duration = Duration::from_secs(10);
-/// Connections at a time, where nothing else is said.
-const CONNECTIONS_MAX: usize = 1024;
 /// How long calls that are still open may take once streams have been ended.
 const GRACE: Duration = Duration::from_millis(500);
 
@@ -84,7 +82,7 @@ impl GrpcServer {
         Self {
             broker,
             attempts: limits::ATTEMPTS_DEFAULT,
-            connections: CONNECTIONS_MAX,
+            connections: limits::CONNECTIONS_MAX,
             started: Started::default(),
             #[cfg(feature = "test-clock")]
             clock: None,

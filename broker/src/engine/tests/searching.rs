@@ -39,6 +39,8 @@ fn names_of_an_earlier_search_or_of_before_a_checkpoint_are_not_taken_for_those_
         let (group, policy) = (GroupNo(1), PolicyNo(1));
         let empty = Arrival::Names { group, policy, after, names: Vec::new(), through: None, finished };
         let more = world.engine.arrived(world.now, empty).unwrap();
+        let scan = world.engine.memory.groups[&group].scan.as_ref().unwrap();
+        assert!(!scan.names_done, "the search goes on");
         world.keep(turn);
         world.keep(more);
         assert_eq!(world.fetch(&session(1), 10).len(), 1);
